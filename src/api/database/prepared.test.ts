@@ -38,7 +38,7 @@ test('each run has its own values, in the order in which the query names them', 
   expect(built).toBe(1);
 });
 
-test('in a transaction it is undone with it', async () => {
+test('in a transaction a query is undone with it', async () => {
   const undone = inTransaction(store.db, async db => {
     await insert(db, { atUs: 1, id: 'undone', node_id: 'u' });
     expect(await endedBefore(db, { atUs: 9, node: 'u' })).toHaveLength(1);
@@ -48,7 +48,7 @@ test('in a transaction it is undone with it', async () => {
   expect(await endedBefore(store.db, { atUs: 9, node: 'u' })).toEqual([]);
 });
 
-test('a list of any length has few queries, with its last value as often as is needed', async () => {
+test('lists of any length make few queries, by repeating the last value', async () => {
   let made = 0;
   const named = prepared<{ ids: readonly string[]; node: string }, { sandbox_id: string }>((db, parameter) => {
     made++;

@@ -14,7 +14,7 @@ test('a disk that grows steadily is full when its line meets its size', () => {
   ).toBe(20 * 60 + 200);
 });
 
-test('nothing is foretold of what shrinks, hardly grows, or was seen too briefly', () => {
+test('there is no forecast for a disk that shrinks, hardly grows, or was seen too briefly', () => {
   expect(
     fullAt(
       every(21, index => 5_000 - index),
@@ -36,7 +36,7 @@ test('nothing is foretold of what shrinks, hardly grows, or was seen too briefly
   expect(fullAt([], 1_000)).toBeNull();
 });
 
-test('a day is kept of each node, with the forecast of its disks', () => {
+test('a day is kept for each node, with the forecast of its disks', () => {
   const history = new NodeHistory();
   for (let minute = 0; minute < nodeSamplesMax + 10; minute++)
     history.add('n', {

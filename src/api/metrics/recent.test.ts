@@ -17,7 +17,7 @@ test('percentiles are those of the creates that succeeded within the hour', () =
   expect(recent.creates(nowMs * 3)).toEqual(none);
 });
 
-test('a reconciler has its last round, and when it failed last', () => {
+test('a reconciler has its last round, and the time of its last failure', () => {
   const recent = new Recent();
   recent.reconciled('b', 'failed', 1);
   recent.reconciled('b', 'ok', 2);

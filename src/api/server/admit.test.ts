@@ -24,11 +24,11 @@ test('a member may do what the role allows, and what lesser roles do', () => {
     }
 });
 
-test('who is no member of a team has no role to lack', () => {
+test('a non-member of a team has no role to lack', () => {
   for (const caller of [operator(null), scraper]) admit(deps, needs('admin'), caller);
 });
 
-test('a session proves again whose it is, where that is asked for and was long ago', () => {
+test('a session must prove again whose it is, where that is required and the last proof is old', () => {
   const [lately, longAgo] = [nowUs - 9 * minuteUs, nowUs - 11 * minuteUs];
   for (const caller of [of('admin', longAgo), operator(longAgo)]) {
     expect(() => admit(deps, needs('admin', true), caller)).toThrow(

@@ -56,7 +56,7 @@ test('each credential is read from its header', async () => {
     await expect(callerOf('user', { authorization })).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
-test('a session counts from a page of the dashboard alone', async () => {
+test('a session is accepted only from a page of the dashboard', async () => {
   const cookie = `other=1; ${sessionCookie}=${session}`;
   expect(await callerOf('session', { cookie, 'sec-fetch-site': 'same-origin' })).toMatchObject({ kind: 'session' });
   for (const site of ['same-site', 'cross-site', 'none'])
@@ -66,7 +66,7 @@ test('a session counts from a page of the dashboard alone', async () => {
   await expect(callerOf('session', { cookie })).rejects.toMatchObject({ code: 'unauthenticated' });
 });
 
-test('a caller who is known may lack the role', async () => {
+test('a known caller may lack the role', async () => {
   const headers = { authorization: `Bearer ${token}`, 'x-team-id': team.teamId };
   expect(await callerOf('team', headers, { role: 'developer' })).toMatchObject({ role: 'developer' });
   await expect(callerOf('team', headers, { role: 'admin' })).rejects.toMatchObject({ code: 'forbidden' });
@@ -106,7 +106,7 @@ for (const [name, headers] of Object.entries({
     expect(await guess('192.0.2.200', headers)).toBe('unauthenticated');
   });
 
-test('whoever was let in is looked at again, and a database that fails says nothing', async () => {
+test('an admitted caller is checked again, and a failing database decides nothing', async () => {
   const headers = new Headers({ authorization: `Bearer ${token}`, 'x-team-id': team.teamId });
   expect(await isStillLetIn(own, routeOf('team'), headers)).toBe(true);
   expect(await isStillLetIn(own, routeOf('team', { role: 'admin' }), headers)).toBe(false);

@@ -161,7 +161,7 @@ function ask(method: string, path: string, { body, headers, signal, isReady = tr
 }
 const audited = async () => (await readAudit(db, {}, {})).items.map(({ operation, status }) => [operation, status]);
 
-test('a route is answered with what it is asked, by whom and from where', async () => {
+test('a route gets its input, its caller and the client’s address', async () => {
   const headers = {
     ...{ 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https', 'user-agent': 'test', 'content-length': '0' },
     ...{ 'sec-fetch-site': 'same-origin' },
@@ -187,7 +187,7 @@ test('a route is answered with what it is asked, by whom and from where', async 
   expect(answer.headers.get('cache-control')).toBeNull();
 });
 
-test('who asks is told what is left of the rate, and is let in for as long as the key is', async () => {
+test('a caller is told the rest of its rate, and is admitted as long as its key is valid', async () => {
   now.ms += 60_000;
   const answer = await ask('GET', '/look/a');
   expect(['limit', 'remaining', 'reset'].map(name => answer.headers.get(`ratelimit-${name}`))).toEqual([
@@ -207,7 +207,7 @@ test('who asks is told what is left of the rate, and is let in for as long as th
   now.ms += 60_000;
 });
 
-test('who asks for many rows again and again keeps nobody else waiting, and is not answered when gone', async () => {
+test('a caller that reads many rows again and again delays nobody else, and gets no answer once it is gone', async () => {
   const gone = new AbortController();
   // A later request clears what was done before.
   const all = Array.from({ length: 100 }, () => ask('GET', '/rows'));
@@ -220,7 +220,7 @@ test('who asks for many rows again and again keeps nobody else waiting, and is n
   now.ms += 60_000;
 });
 
-test('the thread’s time counts as requests, but for what others had of it', async () => {
+test('the thread’s time counts as requests, except the time that went to others', async () => {
   const left = async (path: string) => Number((await ask('GET', path)).headers.get('ratelimit-remaining'));
   const before = await left('/look/a');
   await left('/pieces/others');
@@ -231,7 +231,7 @@ test('the thread’s time counts as requests, but for what others had of it', as
   now.ms += 60_000;
 });
 
-test('what is no route, or not of it, is refused with what is', async () => {
+test('an unknown route or method is refused with the possible ones', async () => {
   const told = async (method: string, path: string) => {
     const answer = await ask(method, path);
     return [answer.status, answer.headers.get('allow'), ((await answer.json()) as { message: string }).message];
@@ -251,7 +251,7 @@ test('while the platform starts nothing is done', async () => {
   expect((await ask('GET', '/none', { isReady: false })).status).toBe(404);
 });
 
-test('nobody is let in without a credential, and who guesses is held up', async () => {
+test('nobody is admitted without a credential, and guessing is slowed down', async () => {
   expect((await ask('GET', '/look/a', { withKey: false })).status).toBe(401);
   const guess = () => ask('GET', '/look/a', { headers: { 'x-api-key': 'no', 'x-forwarded-for': '192.0.2.1' } });
   const statuses: number[] = [];
@@ -260,7 +260,7 @@ test('nobody is let in without a credential, and who guesses is held up', async 
   now.ms += 60_000;
 });
 
-test('a change that the disk has refused to keep is not told as if nothing had changed', async () => {
+test('if the disk refuses to keep a change, the answer does not suggest that nothing changed', async () => {
   disk.refuses = new AtollError('unavailable', 'The database can’t be written; nothing was changed.');
   const answer = await ask('POST', '/change', { body: '{"n":3}' });
   disk.refuses = undefined;
@@ -272,7 +272,7 @@ test('a change that the disk has refused to keep is not told as if nothing had c
   expect(lines).toMatchObject([{ level: 'error', cause: expect.stringContaining('nothing was changed') }]);
 });
 
-test('a change is handled, written down, and outlives a loss of power before it is answered', async () => {
+test('a change is handled, recorded, and durable before it is answered', async () => {
   const before = await audited();
   expect((await ask('POST', '/change', { body: '{"n":3}' })).status).toBe(200);
   expect(did).toEqual(['handled', 'flushed']);
@@ -292,7 +292,7 @@ test('a change is handled, written down, and outlives a loss of power before it 
   expect(await audited()).toHaveLength(before.length + 2);
 });
 
-test('a change that is refused is not written down, and one that failed is', async () => {
+test('a refused change is not recorded, and a failed one is', async () => {
   const entries = async (n: number) => {
     const before = (await audited()).length;
     const answer = await ask('POST', '/change', { body: JSON.stringify({ n }) });
@@ -314,7 +314,7 @@ test('a change that is refused is not written down, and one that failed is', asy
   expect(lines).toMatchObject([{ level: 'error', node: 'n1', cause: 'a cable', method: 'POST', path: '/change' }]);
 });
 
-test('a body is needed unless it is optional, and null is none', async () => {
+test('a body is required unless it is optional, and null is not a body', async () => {
   const messageOf = async (answer: Promise<Response>) => ((await (await answer).json()) as { message: string }).message;
   expect(await messageOf(ask('POST', '/change'))).toBe('request body: is required');
   expect((await ask('POST', '/change', { body: 'null' })).status).toBe(400);
@@ -327,13 +327,13 @@ test('a body is needed unless it is optional, and null is none', async () => {
   expect(await (await ask('PUT', '/maybe', { body: '{"n":4}' })).json()).toEqual({ n: 4 });
 });
 
-test('a long body counts as the requests that it takes as long as', async () => {
+test('a long body counts as the number of requests that take as long', async () => {
   now.ms += 60_000;
   await ask('POST', '/change', { body: `{"n":1${' '.repeat(10 * 16_384)}}` });
   expect((await ask('GET', '/look/a')).headers.get('ratelimit-remaining')).toBe('988');
 });
 
-test('bytes, texts and nothing are answered as what they are', async () => {
+test('bytes, texts and empty answers are sent as such', async () => {
   const told = async (method: string, path: string, asked: Asked = {}) => {
     const answer = await ask(method, path, asked);
     return [answer.status, answer.headers.get('content-type')?.split(';')[0] ?? null, await answer.text()];
@@ -346,7 +346,7 @@ test('bytes, texts and nothing are answered as what they are', async () => {
   expect(await told('PUT', '/upload', body)).toEqual([200, 'application/json', '{"n":8008}']);
 });
 
-test('an answer that is not as documented is a defect', async () => {
+test('an undocumented answer is a defect', async () => {
   expect(await (await ask('GET', '/wrong')).json()).toMatchObject({ message: 'n: must be a number' });
 });
 
@@ -359,7 +359,7 @@ test('requests are counted by route and status', async () => {
   expect(JSON.stringify(inFlight)).toContain('0');
 });
 
-test('a session is asked for from a page of this very origin alone', async () => {
+test('a session is accepted only from a page of this very origin', async () => {
   const cookie = { cookie: `${sessionCookie}=${'0'.repeat(64)}` };
   expect((await ask('GET', '/look/a', { withKey: false, headers: cookie })).status).toBe(401);
 });

@@ -58,7 +58,7 @@ async function blob(kind: BlobKind = 'layer', agoUs = 0, replicaId?: string): Pr
 const stateOf = async (blobId: string) =>
   (await db.selectFrom('blobs').select('state').where('blob_id', '=', blobId).executeTakeFirst())?.state;
 
-test('uploads are given up that nobody is at work on', async () => {
+test('uploads that nobody works on are given up', async () => {
   await enterReplica(db, { replicaId: 'there', name: 'there' }, it.nowUs + 1);
   const [over, there, own, sending] = [
     await blob('pause', 0, 'a process that is over'),
@@ -91,7 +91,7 @@ test.each(blobKinds)('a %s that nobody needs stays for its time', async kind => 
   expect(logged).toHaveLength(1);
 });
 
-test('what somebody needs stays, as long as they are there', async () => {
+test('what somebody needs stays, as long as its owner exists', async () => {
   const { teamId } = await createTeam({ db, clock }, { name: 'T', slug: 't' });
   const volumeId = newUuid();
   await insertVolume(db, { volumeId, teamId, nodeId: 'n', name: 'v', sizeMiB: 1, createdAtUs: 1 }, 9);
@@ -132,7 +132,7 @@ test('a hundred blobs are deleted at a time', async () => {
   expect(done).toHaveLength(101);
 });
 
-test('that a pause was there is forgotten after thirty days', async () => {
+test('the record that a pause was there is removed after thirty days', async () => {
   const { deps } = keeper();
   const blobId = await blob('pause', dayUs);
   await collectBlobs(deps);
@@ -144,7 +144,7 @@ test('that a pause was there is forgotten after thirty days', async () => {
   expect(await stateOf(blobId)).toBeUndefined();
 });
 
-test('objects that belong to nothing go after two days, however many', async () => {
+test('objects without a blob are removed after two days, however many', async () => {
   const known = await blob();
   const gone = await blob('pause', dayUs);
   await db.updateTable('blobs').set({ state: 'gone' }).where('blob_id', '=', gone).execute();
@@ -171,7 +171,7 @@ test('objects that belong to nothing go after two days, however many', async () 
   expect([nothing.done, nothing.logged]).toEqual([['list'], []]);
 });
 
-test('a round looks at the store first, collects where that can be used, and lists it every six hours', async () => {
+test('a round checks the store first, collects if it is usable, and lists it every six hours', async () => {
   using now = spyOn(performance, 'now').mockReturnValue(1000);
   const { deps, done, state } = keeper();
   const left = await blob('pause', 0, 'here');

@@ -56,7 +56,7 @@ function cluster() {
   };
 }
 
-test('layers that no machine has stand in the way of no others, also of more builds than go into a round', async () => {
+test('layers that no machine has don’t hold up others, even if they are of more builds than a round handles', async () => {
   for (let count = 0; count < 45; count++) await built(`lost ${count}`);
   await built('there', 2);
   const { it, round } = cluster();
@@ -67,7 +67,7 @@ test('layers that no machine has stand in the way of no others, also of more bui
   expect(it.stored).toEqual(['there']);
 });
 
-test('why the layers of a build are not stored is told once, and again when that changes or comes back', async () => {
+test('the reason why a build’s layers are not stored is logged once, and again when it changes or comes back', async () => {
   const lost = await built('lost');
   const { it, round } = cluster();
   for (let rounds = 0; rounds < 3; rounds++) await round();
@@ -83,7 +83,7 @@ test('why the layers of a build are not stored is told once, and again when that
   expect([it.stored, it.logged.length]).toEqual([['lost'], 2]);
 });
 
-test('without a store in reach nothing is asked, and it is as it was when that is back', async () => {
+test('without a usable store nothing is asked, and later everything goes on', async () => {
   await built('lost');
   await built('there', 2);
   const { it, round } = cluster();

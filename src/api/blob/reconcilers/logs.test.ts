@@ -45,7 +45,7 @@ async function round(stores: (sandboxId: string) => Promise<boolean> = async () 
   return { asked: asked.toSorted(), logged };
 }
 
-test('the log of a sandbox that has ended is stored once, a moment later, with all that it was on', async () => {
+test('the log of an ended sandbox is stored once, a moment later, from all machines that it was on', async () => {
   await ended('one', 'a');
   await ended('moved', 'b', { homes: ['a', 'b'] });
   await ended('now', 'a', { agoUs: 3 * secondUs });
@@ -54,7 +54,7 @@ test('the log of a sandbox that has ended is stored once, a moment later, with a
   expect((await round()).asked).toEqual([]);
 });
 
-test('a machine that may come back is waited for, and one that is gone for good is not', async () => {
+test('storing waits for a machine that may come back, but not for one that is gone for good', async () => {
   await ended('waits', 'a', { homes: ['away'] });
   await ended('goes on', 'a', { homes: ['given up'] });
   expect((await round()).asked).toEqual(['goes on of a']);
@@ -63,7 +63,7 @@ test('a machine that may come back is waited for, and one that is gone for good 
   expect((await round()).asked).toEqual(['waits of a']);
 });
 
-test('what is not stored yet is tried again, and what fails is said', async () => {
+test('a log that is not stored yet is tried again, and a failure is logged', async () => {
   await ended('busy', 'a');
   await ended('fails', 'a');
   const stores = async (sandboxId: string) => {

@@ -98,7 +98,7 @@ for (const [how, presign] of [
     );
   });
 
-test('a layer that somebody else uploads is waited for, and uploaded where that fails', async () => {
+test('an upload of the same layer by somebody else is waited for, and done here if it fails', async () => {
   const good = await scene();
   const theirs = uploaded(good.digest);
   await beginBlob(db, theirs, { replicaId: 'there', nowUs: 1 });
@@ -118,7 +118,7 @@ test('a layer that somebody else uploads is waited for, and uploaded where that 
   expect([await failing.isOwned(), failing.asked(), waiting.times]).toEqual([1, 1, 1]);
 });
 
-test('a layer that is collected at this moment is uploaded anew', async () => {
+test('a layer that is being collected is uploaded anew', async () => {
   const { digest, keep, isOwned, asked } = await scene();
   await keep();
   const { blobId } = (await findBlob(db, 'layer', digest)) ?? { blobId: '' };
@@ -128,7 +128,7 @@ test('a layer that is collected at this moment is uploaded anew', async () => {
   expect([await isOwned(), asked()]).toEqual([1, 2]);
 });
 
-test('a layer that never comes is waited for twenty minutes', async () => {
+test('a layer that never arrives is waited for twenty minutes', async () => {
   const { digest, keep } = await scene();
   await beginBlob(db, uploaded(digest), { replicaId: 'there', nowUs: 1 });
   using now = spyOn(performance, 'now').mockReturnValue(1000);

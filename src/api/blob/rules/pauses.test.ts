@@ -182,7 +182,7 @@ for (const [how, presign] of [
     expect(told).toEqual([]);
   });
 
-test('one that somebody else stores is not stored a second time', async () => {
+test('a pause that somebody else stores is not stored a second time', async () => {
   const { sandbox, executionId, pauses } = await scene();
   const other = {
     blobId: newUuid(),
@@ -207,7 +207,7 @@ test('whether the store can be used is known', async () => {
   expect(() => pauses.requireUsable()).toThrow('the store is away');
 });
 
-test('what is not in the store, or comes damaged, is said to be, and what only fails is tried again', async () => {
+test('a pause that is missing or damaged is reported as such, and a mere failure is tried again', async () => {
   const never = await scene();
   await expect(never.pauses.bring(never.elsewhere)).rejects.toMatchObject(damaged);
   for (const change of [{ sealed_key: null }, { facts_json: null }, { state: 'uploading' }]) {
@@ -234,7 +234,7 @@ test('what is not in the store, or comes damaged, is said to be, and what only f
   }
 });
 
-test('an earlier execution that was stored once goes from the machine, and what nobody knows stays', async () => {
+test('an earlier, stored execution is removed from the machine, and an unknown one stays', async () => {
   const { pauses, sandbox, elsewhere, executionId, b, told } = await scene();
   await pauses.store(sandbox);
   const earlier = {
@@ -252,7 +252,7 @@ test('an earlier execution that was stored once goes from the machine, and what 
   expect([...b.has.keys()].filter(id => !id.startsWith('draft'))).toEqual(['unknown', 'other', executionId]);
 });
 
-test('a sandbox is carried to another machine, by what differs from a draft where both have that', async () => {
+test('a sandbox is carried to another machine, as the difference from a draft where both have one', async () => {
   const whole = await scene();
   await whole.pauses.carry(whole.sandbox, 'b');
   expect(whole.b.has.get(whole.executionId)).toBe('content');
@@ -274,7 +274,7 @@ test('a sandbox is carried to another machine, by what differs from a draft wher
   expect(rest.told.at(-1)).toBe('b: drop the draft');
 });
 
-test('without its draft all of it is carried, and what fails otherwise fails', async () => {
+test('without its draft everything is carried, and other failures are failures', async () => {
   const gone = await scene();
   await gone.pauses.carry(gone.sandbox, 'b', { draftId: 'gone', sizeBytes: 5 });
   expect(gone.b.has.get(gone.executionId)).toBe('content');

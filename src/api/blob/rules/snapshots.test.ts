@@ -122,7 +122,7 @@ for (const [how, presign] of [
     expect([b.has.has(snapshotId), told]).toEqual([true, [`b: ${facts.sizeBytes} bytes${presign ? ' by URL' : ''}`]]);
   });
 
-test('memory that nobody owns is stored once, and one that its machine lacks is not', async () => {
+test('memory without an owner is stored once, and memory that its machine lacks is not', async () => {
   const { snapshotId, snapshots, owners } = await scene();
   await snapshots.store(snapshotId, 'a', null);
   expect(await owners()).toEqual([]);
@@ -130,7 +130,7 @@ test('memory that nobody owns is stored once, and one that its machine lacks is 
   await expect(snapshots.store(newUuid(), 'a', null)).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('what is not stored whole can’t be had', async () => {
+test('incompletely stored memory can’t be fetched', async () => {
   const { snapshotId, snapshots } = await scene();
   const other = { blobId: newUuid(), kind: 'snapshot', name: snapshotId, bytes: 1, sealedKey: 'k', facts } as const;
   await beginBlob(db, other, { replicaId: 'there', nowUs: 1 });

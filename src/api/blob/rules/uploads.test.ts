@@ -134,7 +134,7 @@ for (const [how, presign] of [
     expect([told.length, logged]).toEqual([1, []]);
   });
 
-test('an archive that is there is not sent again, and stays for longer', async () => {
+test('an archive that is there is not sent again, and is kept for longer', async () => {
   const { shared, objects } = await scene();
   expect(await shared.has(upload)).toBe(false);
   await shared.keep(upload, file);
@@ -148,7 +148,7 @@ test('an archive that is there is not sent again, and stays for longer', async (
   expect(objects.size).toBe(1);
 });
 
-test('one of another size takes its place', async () => {
+test('an archive of another size replaces it', async () => {
   const { shared, objects } = await scene();
   await shared.keep(upload, file);
   const first = await blobOf();
@@ -163,7 +163,7 @@ test('one of another size takes its place', async () => {
   expect([before, objects.size]).toEqual([[{ state: 'deleting' }], 2]);
 });
 
-test('where the store fails, or somebody else uploads the same, an archive goes to a machine', async () => {
+test('if the store fails, or somebody else uploads the same, an archive goes to a machine', async () => {
   const failing = await scene();
   failing.state.storeFails = true;
   await failing.shared.keep(upload, file);
@@ -206,7 +206,7 @@ test('without a store an archive is on a machine, and another one gets it from t
   await expect(none.shared.keep(upload, file)).rejects.toMatchObject({ code: 'unavailable' });
 });
 
-test('what the store can’t give is had from a machine, and what is nowhere is to be uploaded again', async () => {
+test('an archive that the store can’t give comes from a machine, and one that is nowhere must be uploaded again', async () => {
   const { shared, machines, known, state, logged } = await scene({ machines: ['a', 'b', 'c'] });
   await shared.keep(upload, file);
   state.storeFails = true;
@@ -222,7 +222,7 @@ test('what the store can’t give is had from a machine, and what is nowhere is 
   });
 });
 
-test('the archives of a team in the store are told, and can be removed', async () => {
+test('a team’s archives in the store are listed, and can be removed', async () => {
   const { shared } = await scene();
   await shared.keep(upload, file);
   await shared.keep({ ...upload, teamId: 'another' }, file);

@@ -28,6 +28,6 @@ test('each column comes with the migration that its definition names; older rows
   await expect(sql`update things set is_loud = null`.execute(db)).rejects.toThrow('NOT NULL');
 });
 
-test('columns that the table was made with need none', () => {
+test('columns of the original table need no migration', () => {
   expect(addedColumns('things', { thingId: column('thing_id').plain<string>() })).toEqual({});
 });

@@ -96,18 +96,18 @@ function serverThatLosesAnswers(status: string | null, timelineAfter = 1) {
   };
 }
 
-test('a commit whose answer was lost is done where the server says so of its transaction', async () => {
+test('a commit whose answer was lost is done if the server says so about its transaction', async () => {
   const { commit, asked } = serverThatLosesAnswers('committed');
   expect(await commit()).toBe('done');
   expect(asked).toEqual([['4711']]);
 });
 
-test('a commit whose answer was lost changed nothing where the server has undone it', async () => {
+test('a commit whose answer was lost changed nothing if the server has rolled it back', async () => {
   const { commit } = serverThatLosesAnswers('aborted');
   await expect(commit()).rejects.toMatchObject({ code: 'unavailable', detail: 'database_unavailable' });
 });
 
-test('nobody can say what a commit did where another server was promoted: the ID may be another’s there', async () => {
+test('after another server was promoted, nobody knows what a commit did: its ID may belong to another transaction', async () => {
   const { commit, asked } = serverThatLosesAnswers('committed', 2);
   await expect(commit()).rejects.toMatchObject({ code: 'unavailable', detail: 'database_outcome_unknown' });
   expect(asked).toEqual([]);

@@ -107,14 +107,14 @@ const until = async (holds: () => boolean) => {
 const standby = 'it is a standby: it follows another server and takes no changes';
 const older = 'it is on an older timeline: another server was promoted since';
 
-test('a timeline was left where a newer one of the same database is known', () => {
+test('a timeline is abandoned where a newer one of the same database is known', () => {
   const newest = { systemId: 's', timeline: 2 };
   const left = [1, 2, 3].map(timeline => isLeft({ systemId: 's', timeline }, newest));
   expect(left).toEqual([true, false, false]);
   expect([isLeft({ systemId: 'other', timeline: 1 }, newest), isLeft(newest, null)]).toEqual([false, false]);
 });
 
-test('a single server is taken, and its timeline is known by each connection', async () => {
+test('a single server is used, and each connection knows its timeline', async () => {
   const one = server(3);
   const primary = primaryAmong([one]);
   expect(primary.newest).toBeNull();
@@ -131,7 +131,7 @@ test('a single server that is a standby is refused', async () => {
   await expect(primaryAmong([server(1, true)]).connect()).rejects.toThrow(standby);
 });
 
-test('of several the one is taken that takes changes, of these that of the newest timeline', async () => {
+test('of several servers the one that accepts changes is used, and of these the one on the newest timeline', async () => {
   const [follows, earlier, newest] = [server(9, true), server(1), server(2)];
   for (const order of [
     [follows, earlier, newest],
@@ -143,7 +143,7 @@ test('of several the one is taken that takes changes, of these that of the newes
   }
 });
 
-test('where none takes changes, it is said of each why', async () => {
+test('if none accepts changes, the error says why for each', async () => {
   const [follows, gone] = [server(1, true), server(1)];
   gone[Symbol.dispose]();
   await expect(primaryAmong([follows, gone]).connect()).rejects.toThrow(
@@ -151,7 +151,7 @@ test('where none takes changes, it is said of each why', async () => {
   );
 });
 
-test('where a server has become a standby, the one is found that was promoted', async () => {
+test('if a server has become a standby, the promoted one is found', async () => {
   const [first, second] = [server(1), server(1, true)];
   const primary = primaryAmong([first, second]);
   const client = await primary.connect();
@@ -173,7 +173,7 @@ test('where a server has become a standby, the one is found that was promoted', 
   await expect(primary.connect()).rejects.toThrow(`server 1: ${older}`);
 });
 
-test('a connection of somebody else says nothing of the server', async () => {
+test('somebody else’s connection says nothing about the server', async () => {
   const [first, second] = [server(1), server(1, true)];
   const primary = primaryAmong([first, second]);
   (await primary.connect()).release();
@@ -193,7 +193,7 @@ test('a further connection to a server that has gone back to an older timeline i
   client.release();
 });
 
-test('where a server is gone another one is asked for at once', async () => {
+test('if a server is gone, another one is asked at once', async () => {
   const [first, second] = [server(1), server(1, true)];
   const primary = primaryAmong([first, second]);
   (await primary.connect()).release(true);
@@ -204,7 +204,7 @@ test('where a server is gone another one is asked for at once', async () => {
   client.release();
 });
 
-test('a server that fails as soon as it was found is asked about by whoever comes next', async () => {
+test('a server that fails as soon as it was found is checked by the next caller', async () => {
   const first = server(1);
   // One connection to check the server, and then the requested one.
   let connections = 0;
@@ -215,7 +215,7 @@ test('a server that fails as soon as it was found is asked about by whoever come
   (await primary.connect()).release();
 });
 
-test('where a further connection finds a standby, the server that was promoted is asked for', async () => {
+test('if a further connection finds a standby, the promoted server is looked for', async () => {
   const [first, second] = [server(1), server(2, true)];
   const primary = primaryAmong([first, second]);
   const held = await primary.connect();
@@ -229,7 +229,7 @@ test('where a further connection finds a standby, the server that was promoted i
   await until(() => first.open().length === 0);
 });
 
-test('a single server that refuses, or whose connections are all in use, is not asked once more', async () => {
+test('a single server that refuses, or whose connections are all in use, is not asked again', async () => {
   const full = primaryAmong([server(1)], { max: 1, connectionTimeoutMillis: 20 });
   const client = await full.connect();
   await expect(full.connect()).rejects.toThrow('timeout');
@@ -244,7 +244,7 @@ test('a single server that refuses, or whose connections are all in use, is not 
   held.release();
 });
 
-test('where all connections are in use no other server is asked', async () => {
+test('if all connections are in use, no other server is asked', async () => {
   const [first, second] = [server(1), server(1, true)];
   const primary = primaryAmong([first, second], { max: 1 });
   const client = await primary.connect();
@@ -256,7 +256,7 @@ test('where all connections are in use no other server is asked', async () => {
   next.release();
 });
 
-test('however many wait, the servers are looked at once', async () => {
+test('however many callers wait, the servers are checked once', async () => {
   const [first, second] = [server(1), server(1, true)];
   const primary = primaryAmong([first, second]);
   const clients = await Promise.all([primary.connect(), primary.connect()]);
@@ -298,7 +298,7 @@ test('after its end nothing is open, and nothing connects', async () => {
   await expect(closed.connect()).rejects.toThrow('the database was closed');
 });
 
-test('a connection beside the pool leads to the primary too, and ends with its use', async () => {
+test('a connection outside of the pool reaches the primary too, and ends after its use', async () => {
   const [first, second] = [server(1, true), server(2)];
   {
     await using asked = await connectToPrimary(urlOf(first, second), {});

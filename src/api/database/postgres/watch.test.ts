@@ -102,7 +102,7 @@ const until = async (holds: () => boolean) => {
   while (!holds()) await Bun.sleep(5);
 };
 
-test('changes of sandboxes that come together are told together, and those of credentials once', async () => {
+test('simultaneous changes of sandboxes are reported together, and those of credentials once', async () => {
   const { url, listening, notify } = server();
   const { watching, heard, stop } = watch(url);
   await until(() => listening().length === 1 && !watching.changedElsewhere());
@@ -125,7 +125,7 @@ test('changes of sandboxes that come together are told together, and those of cr
   expect(heard).toHaveLength(2);
 });
 
-test('without a connection anything may have changed, and after it too', async () => {
+test('without a connection anything may have changed, and also right after it returns', async () => {
   const { url, connections, listening } = server();
   const { watching, heard } = watch(url);
   await until(() => listening().length === 1 && !watching.changedElsewhere());
@@ -151,7 +151,7 @@ test('a connection that may not listen is ended before another one is made', asy
   expect(open()).toHaveLength(1);
 });
 
-test('a standby is left, and asked again', async () => {
+test('a standby is left, and tried again later', async () => {
   const { url, connections, listening } = server((query, connection) =>
     query.includes('pg_is_in_recovery') && connection === 0 ? facts(true) : null,
   );
@@ -160,7 +160,7 @@ test('a standby is left, and asked again', async () => {
   expect(connections.map(({ said }) => said.at(-1) === 'X')).toEqual([true, false]);
 });
 
-test('after its close nothing is connected, nothing is told, and nothing connects again', async () => {
+test('after a close nothing is connected or reported, and nothing connects again', async () => {
   const { url, open, connections, listening, notify } = server();
   const { watching, heard } = watch(url);
   await until(() => listening().length === 1);

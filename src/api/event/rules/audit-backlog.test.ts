@@ -40,7 +40,7 @@ function backlog() {
   return { logged, backlog: new AuditBacklog(createLog('error', line => logged.push(line))) };
 }
 
-test('an entry is written at once, or else when the database is back, in order', async () => {
+test('an entry is written at once, or when the database is back, in order', async () => {
   const { backlog: entries, logged } = backlog();
   await entries.write(db, entry(1));
   expect(await written()).toEqual(['entry-1']);
@@ -59,7 +59,7 @@ test('a defect is not taken for a database that is away', async () => {
   await entries.flush(away);
 });
 
-test('a thousand entries wait, and what comes then is in the log', async () => {
+test('a thousand entries wait, and further ones go to the log', async () => {
   const { backlog: entries, logged } = backlog();
   for (let number = 1; number <= 1000; number++) await entries.write(away, entry(number));
   expect(logged).toEqual([]);

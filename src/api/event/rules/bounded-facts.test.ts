@@ -3,13 +3,13 @@ import { boundedFacts } from './bounded-facts.ts';
 
 const addresses = (count: number) => Array.from({ length: count }, (_, index) => `192.0.2.${index % 256}`);
 
-test('what is short is kept as it is, and nothing stays nothing', () => {
+test('short facts are kept unchanged, and absent ones stay absent', () => {
   const facts = { allowOut: addresses(100), denyOut: [], allowInternetAccess: null, nested: { a: 1 } };
   expect(boundedFacts(facts)).toBe(facts);
   expect(boundedFacts(undefined)).toBeNull();
 });
 
-test('of long lists and texts the beginning is kept, and how much more there was', () => {
+test('long lists and texts are cut, with the number of what is left out', () => {
   const allowOut = addresses(4096);
   const facts = boundedFacts({
     allowOut,

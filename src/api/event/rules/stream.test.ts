@@ -3,7 +3,7 @@ import { eventStreamBounds, lateReader } from './stream.ts';
 
 const { lateMs, lookBackMs } = eventStreamBounds;
 
-test('what is read is read once, and what comes late is found while it is looked for', () => {
+test('events are read once, and late ones are found while they are looked for', () => {
   const reader = lateReader(10, 10, 0);
   expect(reader.floorToLookFrom(0)).toBeNull();
   reader.read([12, 14], 0);
@@ -15,7 +15,7 @@ test('what is read is read once, and what comes late is found while it is looked
   expect(reader.unread([11, 12, 13, 14])).toEqual([13]);
 });
 
-test('however much is read meanwhile, it is looked for what comes late as long, and now and then', () => {
+test('however much is read meanwhile, late events are looked for equally long, at intervals', () => {
   const reader = lateReader(0, 0, 0);
   reader.read([2], 0);
   expect(reader.floorToLookFrom(0)).toBe(0);
@@ -28,7 +28,7 @@ test('however much is read meanwhile, it is looked for what comes late as long, 
   expect(reader.floorToLookFrom(3 * lateMs)).toBeNull();
 });
 
-test('who goes on behind a place looks before it too, and has read the place itself', () => {
+test('a reader that continues after a place also looks before it, and has read the place itself', () => {
   const reader = lateReader(20, 15, 0);
   expect(reader.floorToLookFrom(0)).toBe(15);
   expect(reader.unread([16, 20])).toEqual([16]);

@@ -3,7 +3,7 @@ import { processRestartsMetric } from '../../../base/telemetry/process-restarts.
 import type { NodeUsage } from '../../../protocol/node-usage.ts';
 import { withRestarts } from './node-metrics.ts';
 
-test('restarts on machines of a cluster are counted by machine, beside those of the api’s own platform', () => {
+test('restarts on machines of a cluster are counted by machine, in addition to those beside the api', () => {
   const own = [{ labels: { process: 'api', reason: 'ended' }, value: 1 }];
   const restarts = { name: processRestartsMetric, help: 'h', kind: 'counter' as const, samples: own };
   const other = { name: 'other', help: 'h', kind: 'gauge' as const, samples: [] };

@@ -6,7 +6,7 @@ import { operatorMetrics } from './operator.ts';
 
 const silent = () => new Promise<never>(() => {});
 
-test('a machine that is out of reach or stands still is told of as down, and keeps nobody waiting', async () => {
+test('a machine that is out of reach or stands still is reported as down, and delays nobody', async () => {
   await using store = await openStore({ kind: 'sqlite', path: ':memory:' });
   const away = (nodeId: string, isConnecting: boolean) => ({ nodeId, isConnecting, sinceUs: 0, info: null });
   const nodes = {

@@ -51,7 +51,7 @@ test('a range that ends before it begins is refused', () => {
   expect(() => checkRange({ start: 2, end: 1 })).toThrow('start: must not be after end (2 > 1)');
 });
 
-test('samples of all machines that a sandbox was on are put together, the oldest first', async () => {
+test('samples of all machines that a sandbox was on are combined, the oldest first', async () => {
   const { deps, asked } = machines({ a: 20, b: 10 });
   expect(await readSamples(deps, mine, 'moved', { start: 5, end: 30 })).toEqual({
     samples: at(10, 20) as never,
@@ -64,7 +64,7 @@ test('samples of all machines that a sandbox was on are put together, the oldest
   ]);
 });
 
-test('what a machine has that is away is missing, and that is said', async () => {
+test('the samples of a machine that is away are missing, and the answer says so', async () => {
   const { deps } = machines({ a: away, b: 10 });
   expect(await readSamples(deps, mine, 'moved', {})).toEqual({ samples: at(10) as never, isPartial: true });
   expect(await readLatestSamples(deps, mine, ['moved', 'there'])).toEqual({
@@ -73,7 +73,7 @@ test('what a machine has that is away is missing, and that is said', async () =>
   });
 });
 
-test('one machine alone is no cluster: it is asked alone, and its failure is one', async () => {
+test('a single machine is no cluster: its failure is the request’s', async () => {
   const { deps } = machines({ a: 20 }, false);
   expect(await readSamples(deps, mine, 'moved', {})).toMatchObject({ samples: at(20) });
   await expect(readSamples(machines({ a: away }, false).deps, mine, 'moved', {})).rejects.toBe(away);
@@ -81,14 +81,14 @@ test('one machine alone is no cluster: it is asked alone, and its failure is one
   await expect(readSamples(machines({ a: broken }).deps, mine, 'here', {})).rejects.toBe(broken);
 });
 
-test('other teams have none of them', async () => {
+test('other teams get none of them', async () => {
   const { deps, asked } = machines({ a: 20, b: 10 });
   expect(await readSamples(deps, theirs, 'moved', {})).toEqual({ samples: [], isPartial: false });
   expect(await readLatestSamples(deps, theirs, ['moved'])).toEqual({ samples: {}, isPartial: false });
   expect(asked).toEqual([]);
 });
 
-test('the latest samples are asked of each machine at once, and told by the IDs that were asked for', async () => {
+test('the latest samples are requested from each machine at once, and answered by the IDs in the request', async () => {
   const { deps, asked } = machines({ a: 20, b: 10 });
   expect(await readLatestSamples(deps, mine, ['moved', 'here-client', 'there', 'unknown'])).toEqual({
     samples: { moved: { atSeconds: 20 }, 'here-client': { atSeconds: 20 }, there: { atSeconds: 10 } } as never,
@@ -100,7 +100,7 @@ test('the latest samples are asked of each machine at once, and told by the IDs 
   ]);
 });
 
-test('who asks twice for one sandbox, or for what is none, is refused', async () => {
+test('a request with an invalid sandbox ID, or with one twice, is refused', async () => {
   const { deps } = machines({});
   await expect(readLatestSamples(deps, mine, ['here', 'here-client'])).rejects.toThrow('sandbox_ids: must be unique');
   for (const work of [() => readLatestSamples(deps, mine, ['A!']), () => readSamples(deps, mine, 'A!', {})])

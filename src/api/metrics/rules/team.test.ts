@@ -15,7 +15,7 @@ const range = { startSeconds: 600, endSeconds: 1199 };
 const values = (spans: ReturnType<typeof fillIdle>) =>
   spans.map(({ startSeconds, concurrent }) => [startSeconds, concurrent]);
 
-test('idle time between rows is reported as nothing, time of which nothing is known is not reported', () => {
+test('idle time between rows is reported as zero, and unknown time is not reported', () => {
   // Known until 720, then idle; from 960 on two ran, and the platform was down before 1140.
   const spans = [span(660, 1, 1), span(720, 3, 0), span(960, 2, 2), span(1140, 2, 2)];
   expect(values(fillIdle(spans, null, range, 60))).toEqual([
@@ -29,7 +29,7 @@ test('idle time between rows is reported as nothing, time of which nothing is kn
   ]);
 });
 
-test('what was before the range counts', () => {
+test('the state before the range counts', () => {
   expect(fillIdle([], null, range, 300)).toEqual([]);
   expect(fillIdle([], 4, range, 300)).toEqual([]);
   expect(values(fillIdle([], 0, range, 300))).toEqual([
@@ -52,7 +52,7 @@ for (const [before, running, starts] of [
 ] as const)
   await recordTeams(db, minute(before), [{ teamId, running, starts }]);
 
-test('a team reads what ran in a range, by minutes, with the starts of a second', async () => {
+test('a team reads what ran in a range, by minute, with the starts per second', async () => {
   const points = await readTeamMetrics(deps, mine, teamId, { start: minute(30), end: minute(8) });
   expect(points).toEqual([
     { atSeconds: minute(30), concurrentSandboxes: 3, sandboxStartRate: 0.1, sandboxSeconds: 180 },
@@ -66,7 +66,7 @@ test('a team reads what ran in a range, by minutes, with the starts of a second'
   ]);
 });
 
-test('without a range it is the last week, in no more than a thousand points, and none of the future', async () => {
+test('without a range it is the last week, in at most a thousand points, and none in the future', async () => {
   const points = await readTeamMetrics(deps, mine, teamId, {});
   const times = points.map(({ atSeconds }) => atSeconds);
   expect(points.length).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ test('without a range it is the last week, in no more than a thousand points, an
   expect(Math.max(...long.map(point => point.concurrentSandboxes))).toBe(5);
 });
 
-test('the highest value is told with its time; 0 where there is none, and now of what is yet to come', async () => {
+test('the highest value comes with its time; 0 where there is none, and now for the future', async () => {
   const highest = (metric: 'concurrent_sandboxes' | 'sandbox_start_rate', start: number, end?: number) =>
     readHighestTeamMetric(deps, mine, teamId, metric, { start, ...(end !== undefined && { end }) });
   expect(await highest('concurrent_sandboxes', minute(40))).toEqual({ atSeconds: minute(20), value: 5 });
@@ -89,7 +89,7 @@ test('the highest value is told with its time; 0 where there is none, and now of
   expect(await highest('concurrent_sandboxes', nowSeconds + 1)).toEqual({ atSeconds: nowSeconds, value: 0 });
 });
 
-test('what is yet to come has no points, and the metrics of others are theirs', async () => {
+test('the future has no points, and other teams’ metrics are not shown', async () => {
   const reads = [
     (id: string, start: number, end?: number) => readTeamMetrics(deps, mine, id, { start, ...(end && { end }) }),
     (id: string, start: number, end?: number) => readTemplateUse(deps, mine, id, { start, ...(end && { end }) }),

@@ -43,7 +43,7 @@ const depsOf = (answering: (nodeId: string) => Promise<void>, away: string[] = [
   },
 });
 
-test('machines are asked side by side, and what they keep is listed in their order', async () => {
+test('machines are asked in parallel, and what they keep is listed in their order', async () => {
   const all = Promise.withResolvers<void>();
   let asked = 0;
   const found = await listOrphans(
@@ -58,7 +58,7 @@ test('machines are asked side by side, and what they keep is listed in their ord
   expect(found.unanswered).toEqual([]);
 });
 
-test('one that does not answer, or is away, is told of, and the others are listed', async () => {
+test('a machine that does not answer, or is away, is reported, and the others are listed', async () => {
   const deps = depsOf(
     async nodeId => {
       if (nodeId === 'b') throw new AtollError('unavailable', 'the machine does not answer');
@@ -75,7 +75,7 @@ test('one that does not answer, or is away, is told of, and the others are liste
   await expect(discardVolume(deps, 'volume-b')).rejects.toMatchObject(refusal);
 });
 
-test('what no machine has is not found where all have answered', async () => {
+test('what no machine has is not found, if all have answered', async () => {
   const deps = { ...depsOf(async () => {}), limitsOf: () => ({}) as never };
   await expect(discardSandbox(deps, 'none')).rejects.toMatchObject({ code: 'not_found' });
   await expect(adoptVolume(deps, {} as never, 'none', 'name')).rejects.toMatchObject({ code: 'not_found' });
@@ -168,7 +168,7 @@ test('a sandbox that was set aside becomes a paused one of the team', async () =
   expect(known.volumes).toEqual([]);
 });
 
-test('one whose record can’t be read is not taken, and its files are named', async () => {
+test('a sandbox whose record can’t be read is not adopted, and its files are named', async () => {
   const { deps, sandboxId, told, aside } = scene();
   aside.known = null;
   await expect(adoptSandbox(deps, mine, sandboxId)).rejects.toMatchObject({
@@ -178,7 +178,7 @@ test('one whose record can’t be read is not taken, and its files are named', a
   expect(told).toEqual([]);
 });
 
-test('one that the database knows of another team is for that team', async () => {
+test('a sandbox that the database knows as another team’s is only for that team', async () => {
   const { deps, sandboxId, insert, told } = scene();
   await insert({ teamId: theirs.teamId });
   await expect(adoptSandbox(deps, mine, sandboxId)).rejects.toMatchObject({
@@ -188,7 +188,7 @@ test('one that the database knows of another team is for that team', async () =>
   expect(told).toEqual([]);
 });
 
-test('one whose row is of an execution that is nowhere goes on as what was set aside', async () => {
+test('a sandbox whose row is of a lost execution goes on as the one that was set aside', async () => {
   const { deps, sandboxId, executionId, insert, stored, a, b } = scene();
   await insert({ nextExecutionId: 'next', nextNodeId: 'a', metadata: { kept: 'yes' } });
   // Other sandboxes there are not its executions.
@@ -217,7 +217,7 @@ for (const list of ['running', 'paused'] as const)
     expect([now.told, next.told]).toEqual([[], []]);
   });
 
-test('one that is paused in the store is there', async () => {
+test('a sandbox that is paused in the store exists', async () => {
   const stored = scene();
   await stored.insert({ state: 'paused', kept: 'memory', durability: 'cluster' });
   await expect(adoptSandbox(stored.deps, mine, stored.sandboxId)).rejects.toMatchObject(elsewhere);
@@ -232,7 +232,7 @@ test('one that is paused in the store is there', async () => {
   }
 });
 
-test('a machine that may have it is waited for, unless it is gone for good', async () => {
+test('adoption waits for a machine that may have the sandbox, unless that is gone for good', async () => {
   const alone = scene();
   await alone.insert({ nodeId: 'an earlier name' });
   await adoptSandbox(alone.deps, mine, alone.sandboxId);
@@ -246,7 +246,7 @@ test('a machine that may have it is waited for, unless it is gone for good', asy
   expect(await adoptSandbox(cluster.deps, mine, cluster.sandboxId)).toMatchObject({ nodeId: 'a' });
 });
 
-test('its volumes are mounted by the names that the team has for them', async () => {
+test('its volumes are mounted under the team’s names for them', async () => {
   const { deps, sandboxId, known, told } = scene();
   const volumeId = newUuid();
   known.volumes.push({ volumeId, path: '/data' });
@@ -263,7 +263,7 @@ test('its volumes are mounted by the names that the team has for them', async ()
   ]);
 });
 
-test('one that somebody goes on with at the same moment is set aside again', async () => {
+test('a sandbox that somebody goes on with at the same moment is set aside again', async () => {
   const { deps, sandboxId, executionId, insert, told, a, directory } = scene();
   const node = deps.nodes.get('a');
   const takeBack = node.takeBack.bind(node);
@@ -282,7 +282,7 @@ test('what was set aside is removed from the machine that has it', async () => {
   expect(told).toEqual([`remove ${sandboxId}`]);
 });
 
-test('a volume is unknown that has no row, is not about to go, and is ten minutes old', async () => {
+test('a volume is unknown if it has no row, is not about to be removed, and is ten minutes old', async () => {
   const { deps, a, told } = scene();
   const tenMinutesMs = 600_000;
   const names = ['known', 'removed', 'coming', 'young', 'unknown'] as const;
@@ -304,7 +304,7 @@ test('a volume is unknown that has no row, is not about to go, and is ten minute
   await expect(discardVolume(deps, String(young))).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('what is discarded is not removed a second time', async () => {
+test('a discarded volume is not removed a second time', async () => {
   const { deps, a } = scene();
   const volumeId = newUuid();
   a.volumes.push({ volumeId, createdAtMs: 0 });
@@ -315,7 +315,7 @@ test('what is discarded is not removed a second time', async () => {
   expect((await volumeRemovalsOn(db, 'a')).filter(removal => removal.volumeId === volumeId)).toEqual([]);
 });
 
-test('an unknown volume becomes one of the team, of its own size or the usual one, within the limit', async () => {
+test('an unknown volume becomes the team’s, with its own size or the default, within the limit', async () => {
   const { deps, a } = scene();
   const team = await createTeam({ db, clock: () => nowUs }, { name: 'V', slug: `v${newUuid().slice(0, 8)}` });
   const ids = Array.from({ length: 3 }, () => newUuid());

@@ -4,7 +4,7 @@ import { ChangeWatch, stuckSeconds } from './stuck.ts';
 const sandbox = { sandboxId: 's', executionId: 'e', teamId: 't', nodeId: 'n', state: 'pausing' } as const;
 const limitUs = stuckSeconds * 1_000_000;
 
-test('a sandbox is stuck once it was seen in one change for long, and no more when that has gone on', () => {
+test('a sandbox is stuck if it was seen in one transition for long, and no more once it has gone on', () => {
   const watch = new ChangeWatch();
   watch.look([sandbox], 5);
   watch.look([sandbox, { ...sandbox, executionId: 'later' }], limitUs);

@@ -27,7 +27,7 @@ test('without a key a request is carried out each time', async () => {
   expect([await ask(undefined), await ask(undefined)]).toEqual([{ answer: 1 }, { answer: 2 }]);
 });
 
-test('a repeated request is answered as the first was, by any process, and is not carried out again', async () => {
+test('a repeated request gets the first answer, from any process, and is not carried out again', async () => {
   const [first, other, key] = [process(), process('there'), newKey()];
   const answer = await first.ask(key);
   expect(await first.ask(key)).toEqual(answer);
@@ -35,13 +35,13 @@ test('a repeated request is answered as the first was, by any process, and is no
   expect([first.done, other.done]).toEqual([['a'], []]);
 });
 
-test('what was asked and what was answered can’t be read in the database', async () => {
+test('requests and answers can’t be read in the database', async () => {
   await process().ask(newKey(), 'what is asked', async () => 'what is answered');
   const rows = JSON.stringify(await db.selectFrom('repeated_requests').selectAll().execute());
   expect(rows).not.toContain('what is');
 });
 
-test('a key is of one request, of one operation', async () => {
+test('a key belongs to one request of one operation', async () => {
   const { ask, done } = process();
   const key = newKey();
   await ask(key, 'a');
@@ -50,7 +50,7 @@ test('a key is of one request, of one operation', async () => {
   expect(done).toEqual(['a', 'b']);
 });
 
-test('who repeats a request that is under way waits for its answer', async () => {
+test('a repetition of a request under way waits for its answer', async () => {
   const { ask, done, busy } = process();
   const [key, go, begun] = [newKey(), Promise.withResolvers<string>(), Promise.withResolvers<void>()];
   const first = ask(key, 'a', () => {
@@ -93,7 +93,7 @@ test.each([
   expect(done).toHaveLength(1);
 });
 
-test('a request that a crash has cut off is not carried out again, by nobody', async () => {
+test('a request that a crash cut off is never carried out again', async () => {
   const key = newKey();
   const cut = process();
   const begun = Promise.withResolvers<void>();

@@ -27,7 +27,7 @@ function sandbox(state: SandboxRecord['state'], executionId = newUuid()): Sandbo
   } as SandboxRecord;
 }
 
-test('what clients can see is found, in the states that the edge knows', () => {
+test('sandboxes that clients can see are found, in the states that the edge knows', () => {
   const { directory } = scene();
   for (const [state, shown] of [
     ['running', 'running'],
@@ -82,7 +82,7 @@ test('an execution that ended never comes back, and its end does not hit a succe
   expect(await closed()).toEqual([old.executionId]);
 });
 
-test('what is read again of a sandbox that is known does not replace what is known', () => {
+test('a row that is read again does not replace what is already known', () => {
   const { directory } = scene();
   const running = sandbox('running');
   directory.apply(running);

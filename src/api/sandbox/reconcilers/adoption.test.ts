@@ -97,7 +97,7 @@ const suspect = () =>
   db.insertInto('database_timeline').values({ place: 1, system_id: 's', timeline: 2, changed_at_us: nowUs }).execute();
 const aside = (executionId: string, why = 'the database did not know it') => `a: set aside ${executionId}: ${why}`;
 
-test('what no machine has any more is forgotten', async () => {
+test('a sandbox that no machine has any more is forgotten', async () => {
   const { reconcile, directory, logged, told, it } = scene();
   // Its own machine's answer is enough.
   it.away = ['c'];
@@ -110,7 +110,7 @@ test('what no machine has any more is forgotten', async () => {
   expect(told).toEqual([]);
 });
 
-test('what is in the store, set aside, between two states or elsewhere is not looked for', async () => {
+test('a sandbox that is in the store, set aside, in transition or elsewhere is not looked for', async () => {
   const { reconcile, a, b, logged } = scene();
   await row('stored', { ...paused, durability: 'cluster' });
   await row('aside');
@@ -124,7 +124,7 @@ test('what is in the store, set aside, between two states or elsewhere is not lo
   expect(logged).toEqual([]);
 });
 
-test('what has changed while its machine was asked is not forgotten', async () => {
+test('a sandbox that changed while its machine was asked is not forgotten', async () => {
   const { reconcile, it } = scene();
   for (const id of ['paused since', 'resumed since']) await row(id);
   it.onList = async () => {
@@ -136,7 +136,7 @@ test('what has changed while its machine was asked is not forgotten', async () =
   expect([await stateOf('paused since'), await stateOf('resumed since')]).toEqual(['pausing', 'running']);
 });
 
-test('what is there is adopted, however much, and what is known stays as it is', async () => {
+test('present sandboxes are adopted, however many, and known ones stay as they are', async () => {
   const { reconcile, a, directory, told } = scene();
   const ids = Array.from({ length: 101 }, (_, index) => `r${index}`);
   for (const id of ids) await row(id);
@@ -157,7 +157,7 @@ test('what is there is adopted, however much, and what is known stays as it is',
   expect(told).toEqual([]);
 });
 
-test('after a start each machine is told again what may leave what runs on it', async () => {
+test('after a start each machine is told again what may leave its sandboxes', async () => {
   const { reconcile, a, told } = scene();
   await row('running');
   await row('other execution', { executionId: 'other execution/next', state: 'running', nextExecutionId: null });
@@ -169,7 +169,7 @@ test('after a start each machine is told again what may leave what runs on it', 
   expect(told).toEqual(['a: rules of running']);
 });
 
-test('what the database does not know is set aside, and runs on where that fails', async () => {
+test('a sandbox that the database does not know is set aside, and runs on if that fails', async () => {
   const { reconcile, a, told, it, logged } = scene();
   a.running.push('unknown', 'known/old', 'known', 'resumed/next');
   a.paused.push(pausedAs('unknown paused'));
@@ -184,7 +184,7 @@ test('what the database does not know is set aside, and runs on where that fails
   expect(logged[0]).toContain('could not be set aside and runs on');
 });
 
-test('what has stayed of a pause in the store goes, where the sandbox has gone on elsewhere', async () => {
+test('the rest of a pause in the store is removed where the sandbox went on elsewhere', async () => {
   const { reconcile, a, b, told, it, logged } = scene();
   const stored = async (name: string) => {
     const blob = { blobId: newUuid(), kind: 'pause', name, bytes: 1, sealedKey: null, facts: null } as const;
@@ -215,7 +215,7 @@ test('what has stayed of a pause in the store goes, where the sandbox has gone o
   expect(logged[0]).toContain('is removed later');
 });
 
-test('a run that was taken back while its machine was given up goes, wherever the sandbox is by then', async () => {
+test('a run that was taken back while its machine was given up is removed, wherever the sandbox is by then', async () => {
   const { reconcile, a, b, told } = scene();
   await row('here', { ...paused, durability: 'cluster' });
   await row('elsewhere', { nodeId: 'b' });
@@ -231,7 +231,7 @@ test('a run that was taken back while its machine was given up goes, wherever th
   expect(await stateOf('here')).toBe('paused');
 });
 
-test('a database that may lack what was answered forgets what no machine has as anything, and no more', async () => {
+test('a database that may lack answered changes only forgets sandboxes that no machine has as any execution', async () => {
   await suspect();
   const { reconcile, a, b, told } = scene();
   for (const id of ['gone', 'runs', 'sleeps', 'aside']) await row(id);
@@ -247,7 +247,7 @@ test('a database that may lack what was answered forgets what no machine has as 
   expect(told).toContain(aside('unknown', why));
 });
 
-test('with a machine that can’t be asked such a database forgets nothing', async () => {
+test('while a machine can’t be asked, such a database forgets nothing', async () => {
   await suspect();
   const { reconcile, it } = scene();
   await row('gone');
@@ -280,7 +280,7 @@ test('a pause that nobody was told of is recorded', async () => {
   expect(states).toEqual(['running', 'paused', 'pausing', 'running']);
 });
 
-test('what a pause has kept is as its machine says', async () => {
+test('a paused sandbox has kept what its machine says', async () => {
   const { reconcile, a } = scene();
   await row('kept', { ...paused, kept: 'filesystem' });
   await row('silent', paused);
@@ -292,7 +292,7 @@ test('what a pause has kept is as its machine says', async () => {
   expect(await rowOf('same')).toMatchObject({ ...paused, agentUnresponsive: true });
 });
 
-test('what was set aside is taken back where the database knows it as just that', async () => {
+test('a sandbox that was set aside is taken back if the database knows this very execution', async () => {
   const { reconcile, a, told, it, logged } = scene();
   await row('runs');
   await row('sleeps', paused);
@@ -325,7 +325,7 @@ test('a sandbox that has lost its memory is paused with its files, once no workf
   expect([await stateOf('runs'), logged.length]).toEqual(['running', 3]);
 });
 
-test('an incident ends a sandbox, with its reason, and a failed disk is told of', async () => {
+test('an incident ends a sandbox, with its reason, and a failed disk is reported', async () => {
   const { deps, directory, logged } = scene();
   const events = async () => (await db.selectFrom('events').selectAll().execute()).map(event => JSON.stringify(event));
   const reasons = { out_of_memory: 'out_of_memory', init_exited: 'exited' } as const;

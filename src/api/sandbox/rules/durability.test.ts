@@ -8,7 +8,7 @@ const pauses = fake(() => {});
 const without = { volumeMounts: [], member: 'durability' };
 const withVolumes = { ...without, volumeMounts: ['one'] };
 
-test('a sandbox has what its team has as default, where that can be had', () => {
+test('a sandbox has its team’s default durability, where possible', () => {
   for (const pauseDurability of ['node', 'cluster'] as const)
     expect(usualDurability(pauses, { pauseDurability }, [])).toBe(pauseDurability);
   const team = { pauseDurability: 'cluster' } as const;
@@ -16,7 +16,7 @@ test('a sandbox has what its team has as default, where that can be had', () => 
   expect(usualDurability(pauses, team, ['one'])).toBe('node');
 });
 
-test('a pause on its machine can always be had, and needs no store', () => {
+test('a pause on its machine is always possible, and needs no store', () => {
   const broken = fake(() => {
     throw new Error('nobody asks the store');
   });
@@ -32,7 +32,7 @@ test('a pause in the store needs one, and no volumes', () => {
   }
 });
 
-test('a store that can’t be used is told of before anything is changed', () => {
+test('an unusable store is reported before anything is changed', () => {
   const cause = new AtollError('unavailable', 'the bucket is gone');
   const unusable = fake(() => {
     throw cause;

@@ -11,7 +11,7 @@ const refusal = {
   message: "fork: the memory of sandboxes can't be kept here (no CRIU); pause it",
 };
 
-test('what needs the memory of a sandbox is refused where that can’t be kept, with what to do', async () => {
+test('an operation that needs memory is refused where memory can’t be kept, with advice', async () => {
   const asked: object[] = [];
   const node = (ability: MemoryAbility) =>
     ({ memoryAbility: async (ref: object) => (asked.push(ref), ability) }) as unknown as NodeProtocol;
@@ -20,7 +20,7 @@ test('what needs the memory of a sandbox is refused where that can’t be kept, 
   expect(asked).toEqual([execution, execution]);
 });
 
-test('a sandbox that is to be made is judged by its driver, and by the usual one where it names none', async () => {
+test('a new sandbox is judged by its driver, or by the default driver where it names none', async () => {
   const node = (memory: MemoryAbility, memoryByDriver: NodeInfo['memoryByDriver']) =>
     ({ info: async () => ({ memory, memoryByDriver }) }) as unknown as NodeProtocol;
   const able = node(kept, { crun: kept, gvisor: notKept });

@@ -8,12 +8,12 @@ const tooMany = 'metadata: has more than 50 pairs';
 const malformed = 'metadata: must be key=value pairs';
 const pairs = (count: number) => Array.from({ length: count }, (_, index): [string, string] => [`k${index}`, 'v']);
 
-test('without a filter nothing is asked for', () => {
+test('without a filter there are no pairs', () => {
   expect(parseMetadataFilter(undefined)).toEqual([]);
   expect(parseMetadataFilter('')).toEqual([]);
 });
 
-test('pairs are read as clients encode them, whatever stands in them', () => {
+test('pairs are read as clients encode them, whatever they contain', () => {
   const odd: [string, string][] = [
     ['a&b', 'c=d'],
     ['user id', 'ä 100%'],
@@ -22,7 +22,7 @@ test('pairs are read as clients encode them, whatever stands in them', () => {
   expect(parseMetadataFilter(asClients(odd))).toEqual(odd);
 });
 
-test('pairs are read as a person writes them, who encodes them once', () => {
+test('pairs are read as a person writes them, encoded once', () => {
   expect(parseMetadataFilter('app=web&env=prod')).toEqual([
     ['app', 'web'],
     ['env', 'prod'],

@@ -59,20 +59,20 @@ async function policyOf(allowInternetAccess: boolean | null): Promise<SandboxNet
 }
 const [open, closed] = [await policyOf(null), await policyOf(false)];
 
-test('a change holds in the database and on the node', async () => {
+test('a change takes effect in the database and on the node', async () => {
   expect(open).not.toEqual(closed);
   const { update, allowed, told } = await scene();
   await update(false);
   expect([await allowed(), told]).toEqual([false, [['1', closed as SandboxNetwork]]]);
 });
 
-test('one that does not run is not changed', async () => {
+test('a sandbox that does not run is not changed', async () => {
   const { update, allowed, told } = await scene({ state: 'paused', kept: 'memory' });
   await expect(update(false)).rejects.toMatchObject({ code: 'conflict' });
   expect([await allowed(), told]).toEqual([null, []]);
 });
 
-test('a change that the node did not take is taken back, on the node too', async () => {
+test('a change that the node rejected is undone, on the node too', async () => {
   const { update, allowed, told } = await scene({}, async times => {
     if (times === 1) throw new AtollError('unavailable', 'its answer was lost');
   });
@@ -84,7 +84,7 @@ test('a change that the node did not take is taken back, on the node too', async
   ]);
 });
 
-test('what somebody else has set since is not taken back', async () => {
+test('later settings of somebody else are not undone', async () => {
   const it = await scene({}, async times => {
     if (times > 1) return;
     await it.set({ allow_internet_access: 1 });
@@ -94,7 +94,7 @@ test('what somebody else has set since is not taken back', async () => {
   expect(await it.allowed()).toBe(true);
 });
 
-test('a node is told what holds in the end, also of one that is being snapshotted', async () => {
+test('a node is told the final settings, also during a snapshot', async () => {
   for (const state of ['running', 'snapshotting'] as const) {
     const it = await scene({ state }, async times => {
       if (times === 1) await it.set({ allow_internet_access: 0 });
@@ -107,7 +107,7 @@ test('a node is told what holds in the end, also of one that is being snapshotte
   }
 });
 
-test('changes that never end are told ten times, and of what does not run or is gone nobody is told', async () => {
+test('endless changes are sent ten times, and none for a sandbox that does not run or is gone', async () => {
   const it = await scene({}, times => it.set({ allow_internet_access: (times + 1) % 2 }));
   await applyNetwork(it.deps, it.sandbox);
   expect(it.told).toHaveLength(10);
@@ -122,7 +122,7 @@ test('changes that never end are told ten times, and of what does not run or is 
   expect(ending.told).toHaveLength(1);
 });
 
-test('what runs on counts as that on a full disk, and not where its node fails otherwise', async () => {
+test('a sandbox that runs on counts as running on a full disk, but not if its node fails otherwise', async () => {
   const error = { now: new AtollError('no_space', 'the disk is full') as Error };
   const { deps, node, sandbox, told, logged } = await scene({ state: 'resuming' }, () => Promise.reject(error.now));
   await tellNetwork(deps, node, sandbox);

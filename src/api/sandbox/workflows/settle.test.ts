@@ -79,7 +79,7 @@ async function scene(change: Partial<SandboxRecord>, there: Partial<There>, isCl
 const resuming = { state: 'resuming', kept: 'memory', durability: 'node', nextExecutionId: next } as const;
 const stored = { ...resuming, durability: 'cluster' } as const;
 
-test('one that its node has paused is paused, with what that has kept', async () => {
+test('a sandbox that its node has paused is paused, with what that pause kept', async () => {
   for (const state of ['pausing', 'snapshotting'] as const) {
     const { settle, row, directory, sandbox, told } = await scene({ state, kept: 'memory' }, { paused: [old] });
     expect(await settle()).toMatchObject({ kept: 'filesystem', endAtUs: nowUs, replicaId: null });
@@ -88,7 +88,7 @@ test('one that its node has paused is paused, with what that has kept', async ()
   }
 });
 
-test('one that runs on does so by the rules that hold now, and a snapshot has them already', async () => {
+test('a sandbox that runs on has the present rules, and a snapshotted one has them already', async () => {
   const paused = await scene({ state: 'pausing' }, { running: [old] });
   await paused.settle();
   expect(await paused.row()).toEqual(['running', old]);
@@ -99,7 +99,7 @@ test('one that runs on does so by the rules that hold now, and a snapshot has th
   expect([await snapshotted.row(), snapshotted.told]).toEqual([['running', old], []]);
 });
 
-test('one that is gone from its node is forgotten, unless somebody else has gone on with it', async () => {
+test('a sandbox that is gone from its node is forgotten, unless somebody else went on with it', async () => {
   for (const change of [{ state: 'pausing' }, resuming] as const) {
     const gone = await scene(change, {});
     expect(await gone.settle()).toBeNull();
@@ -112,7 +112,7 @@ test('one that is gone from its node is forgotten, unless somebody else has gone
   }
 });
 
-test('one that its node has set aside stays as it is, for an operator', async () => {
+test('a sandbox that its node has set aside stays as it is, for an operator', async () => {
   for (const change of [{ state: 'pausing' }, resuming] as const) {
     const { settle, row, logged } = await scene(change, { isSetAside: true });
     expect(await settle()).toBeNull();
@@ -120,7 +120,7 @@ test('one that its node has set aside stays as it is, for an operator', async ()
   }
 });
 
-test('a resume that has begun counts, from now on, by the rules that hold now', async () => {
+test('a resume that has begun counts from now on, with the present rules', async () => {
   const { settle, row, told, directory, sandbox } = await scene(resuming, { running: [next] });
   expect(await settle()).toMatchObject({ startedAtUs: nowUs, endAtUs: nowUs + 60e6, kept: null });
   expect(await row()).toEqual(['running', next]);
@@ -128,13 +128,13 @@ test('a resume that has begun counts, from now on, by the rules that hold now', 
   expect(directory.find(sandbox.sandboxId)?.state).toBe('running');
 });
 
-test('a resume that its node has paused since is paused as the next one', async () => {
+test('a resumed sandbox that its node has paused since is paused as the next execution', async () => {
   const { settle, row, told } = await scene(resuming, { paused: [next] });
   expect(await settle()).toMatchObject({ kept: 'filesystem', endAtUs: nowUs });
   expect([await row(), told]).toEqual([['paused', next], []]);
 });
 
-test('a resume that has not begun is paused as it was, where anything says that it is there', async () => {
+test('a resume that has not begun returns to paused, if the pause is known to be there', async () => {
   const cases: [Partial<SandboxRecord>, Partial<There>][] = [
     [resuming, { paused: [old] }],
     // A machine that stood still has not heard of its pause yet.
@@ -150,7 +150,7 @@ test('a resume that has not begun is paused as it was, where anything says that 
   }
 });
 
-test('what begins late of one that was taken back, and is in the store, is ended', async () => {
+test('an execution that begins after it was taken back, and whose pause is in the store, is ended', async () => {
   const late = await scene(stored, { running: [next] });
   await late.goOn({ state: 'paused', next_execution_id: null });
   expect(await late.settle()).toBeNull();
@@ -170,7 +170,7 @@ test('what begins late of one that was taken back, and is in the store, is ended
   expect([only.told, (await only.row())?.[0]]).toEqual([[`rules of ${next}`], 'resuming']);
 });
 
-test('with a machine that was taken out all is lost but what is in the store', async () => {
+test('if a machine was taken out, everything is lost except what is in the store', async () => {
   const lost = await scene(resuming, { running: [next] }, true);
   expect([await lost.settle(), await lost.row(), lost.told]).toEqual([null, null, []]);
   const pausing = await scene({ state: 'pausing', durability: 'cluster' }, {}, true);
@@ -186,7 +186,7 @@ test('with a machine that was taken out all is lost but what is in the store', a
   expect(await known.row()).toEqual(['running', next]);
 });
 
-test('an execution that ended while it was asked for has not begun', async () => {
+test('an execution that ended while its node was asked has not begun', async () => {
   const { node, sandbox, named } = await scene({}, {});
   const target = { sandboxId: sandbox.sandboxId, executionId: named(next) };
   expect(await findBegun(node, target)).toBeNull();

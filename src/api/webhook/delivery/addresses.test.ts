@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { isOfMachine, parseAddress } from '../../../protocol/network/network.ts';
 import { allowedAddresses } from './addresses.ts';
 
-test('an address that is named is the one that is tried, or refused', async () => {
+test('an address in a URL is either the one that is tried, or refused', async () => {
   expect(await allowedAddresses(new URL('http://93.184.215.14/'), false)).toEqual(['93.184.215.14']);
   expect(await allowedAddresses(new URL('http://[2606:2800:21f::1]:8080/'), false)).toEqual(['2606:2800:21f::1']);
   expect(await allowedAddresses(new URL('http://127.0.0.1/'), true)).toEqual(['127.0.0.1']);

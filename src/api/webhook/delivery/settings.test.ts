@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { backoffOf, defaultWebhookSettings } from './settings.ts';
 
-test('waits grow up to their maximum, and chance only shortens them', () => {
+test('waits grow up to their maximum, and randomness only shortens them', () => {
   const waits = (random: number) =>
     Array.from(
       { length: defaultWebhookSettings.attemptsMax - 1 },

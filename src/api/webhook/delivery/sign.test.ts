@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { signatureHeaders } from './sign.ts';
 
-test('signatures are those of the Standard Webhooks specification, by its own example', () => {
+test('signatures match the Standard Webhooks specification’s own example', () => {
   const delivery = {
     secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     body: '{"test": 2432232314}',

@@ -14,7 +14,7 @@ const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }
 const variables = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`V${index}`, 'x'.repeat(100_000 - 3)]));
 
-test('a sandbox for which nothing is asked can be had', () => {
+test('a sandbox without any options is valid', () => {
   check({});
 });
 
@@ -92,7 +92,7 @@ test.each(refused)('%s is refused, and why is said', (_, change, why) => {
   expect(() => check(change)).toThrow(why);
 });
 
-test('identity tokens are refused where the installation has none, and nothing else is', () => {
+test('identity tokens are refused where the installation has none, and everything else is accepted', () => {
   const why = 'iam.tokens: identity tokens are not available in this installation';
   expect(() => check({ iam: { tokens: tokens(1) } }, noFeatures)).toThrow(why);
   check({ iam: { tokens: {} } }, noFeatures);

@@ -31,7 +31,7 @@ const resolve = (asked: Mounts, inherited: Inherited = [], deps = { db, features
 const at = (path: string) => [{ name: 'v0', path }];
 const many = (count: number) => here.slice(0, count).map(name => ({ name, path: `/data/${name}` }));
 
-test('a sandbox gets the volumes that it asks for, and those of its snapshot by what they are', async () => {
+test('a sandbox gets the volumes of its request, and those of its snapshot by their IDs', async () => {
   const inherited = [{ volumeId: 'id-v1', name: 'renamed since', path: '/old' }];
   expect(await resolve(at('/data'), inherited)).toEqual([
     { volumeId: 'id-v0', name: 'v0', path: '/data' },
@@ -40,12 +40,12 @@ test('a sandbox gets the volumes that it asks for, and those of its snapshot by 
   expect(await resolve(many(16))).toHaveLength(16);
 });
 
-test('without volumes nothing is looked for, also where there are none', async () => {
+test('without volumes nothing is looked up, even where there are none', async () => {
   expect(await resolve([], [], { db: undefined as never, features: noFeatures })).toEqual([]);
   expect(await homeOfVolumes({ db: undefined as never }, mine, [], [])).toBeUndefined();
 });
 
-test('a volume of a snapshot stays where nothing else is asked for at its path', () => {
+test('a snapshot’s volume stays unless the request has another one at its path', () => {
   const taken = ['/a', '/b'].map(path => ({ volumeId: path, name: path, path }));
   expect(inheritedMounts(taken, [{ name: 'other', path: '/a' }])).toEqual(taken.slice(1));
 });
@@ -97,13 +97,13 @@ test.each(refused)('%s is refused', async (_, asked, why) => {
   await expect(resolve(asked)).rejects.toMatchObject({ code: 'invalid', message: `volumeMounts${why}` });
 });
 
-test('those of a snapshot count like all others', async () => {
+test('a snapshot’s volumes count like all others', async () => {
   const inherited = here.slice(15).map(name => ({ volumeId: `id-${name}`, name, path: `/old/${name}` }));
   expect(await resolve(many(14), inherited)).toHaveLength(16);
   await expect(resolve(many(15), inherited)).rejects.toThrow('volumeMounts: 17 volumes, the most is 16');
 });
 
-test('all that is wrong is said at once, and that of a snapshot too', async () => {
+test('all errors are reported at once, including those of the snapshot’s volumes', async () => {
   const inherited = [{ volumeId: 'gone', name: 'old', path: '/old' }];
   await expect(resolve([{ name: 'none', path: 'data' }], inherited)).rejects.toThrow(
     /^volumeMounts\[0\]\.path: must be .*; volumeMounts\[0\]\.name: the team .*; .* with volume "old" at "\/old"/,

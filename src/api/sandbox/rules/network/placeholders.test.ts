@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { hideLiterals, placeholdersIn, replaceEach } from './placeholders.ts';
 
-test('placeholders are found where they stand, and nothing else is one', () => {
+test('placeholders are found in their places, and nothing else is one', () => {
   expect(placeholdersIn('Bearer ${e2b.secrets.api-key}${e2b.identity.tokens.aws}', 'x')).toEqual([
     { kind: 'secret', name: 'api-key' },
     { kind: 'token', name: 'aws' },
@@ -23,7 +23,7 @@ test.each([
   expect(() => placeholdersIn(`a ${value} b`, 'rules["x"]')).toThrow('rules["x"]: holds a malformed placeholder');
 });
 
-test('what is put in is not looked at again', () => {
+test('a filled-in value is not searched again', () => {
   expect(
     replaceEach('a ${e2b.secrets.x} b ${e2b.secrets.y}', 'x', ({ name }) =>
       name === 'x' ? '${e2b.secrets.y}$&' : '2',
@@ -31,7 +31,7 @@ test('what is put in is not looked at again', () => {
   ).toBe('a ${e2b.secrets.y}$& b 2');
 });
 
-test('what stands literally is hidden, and names stay', () => {
+test('literal parts are hidden, and names stay', () => {
   expect(hideLiterals('Bearer x')).toBe('***');
   expect(hideLiterals('')).toBe('');
   expect(hideLiterals('${e2b.secrets.a}')).toBe('${e2b.secrets.a}');

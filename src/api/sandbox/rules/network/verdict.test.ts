@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { verdictOnHost } from './verdict.ts';
 
-test('an address goes by its rules, a name by those that name it, and else by its address', () => {
+test('an address follows the address rules, a name the rules that name it, and otherwise its address', () => {
   const closed = { internetAccess: true, denyOut: ['0.0.0.0/0'] };
   const cases = [
     [{ internetAccess: true }, 'example.com', 'passes'],

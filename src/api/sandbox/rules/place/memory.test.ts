@@ -45,17 +45,17 @@ const place = (
 const both = machines({ home: 'a1', other: 'a1' });
 const full = { ...wanted, full: new Set(['home']) };
 
-test('a sandbox begins on the machine that has its memory', async () => {
+test('a sandbox starts on the machine that has its memory', async () => {
   for (const durableSnapshots of [stored, null]) expect((await place(both, durableSnapshots)).nodeId).toBe('home');
 });
 
-test('it begins elsewhere where that one is away or full, and the memory is in the store', async () => {
+test('it starts elsewhere if that machine is away or full, and the memory is in the store', async () => {
   const other = { nodeId: 'other', protocol: both.get('other') };
   expect(await place(both, stored, snapshot, full)).toEqual(other);
   expect((await place(machines({ other: 'a1' }))).nodeId).toBe('other');
 });
 
-test('it waits for its machine where nothing else has what it begins with', async () => {
+test('it waits for its machine if no other one has what it starts from', async () => {
   const isFull = { code: 'unavailable', message: expect.stringContaining('No machine takes a new sandbox') };
   const none = { facts: async () => null } as unknown as DurableSnapshots;
   for (const durableSnapshots of [null, none])
@@ -68,7 +68,7 @@ test('it waits for its machine where nothing else has what it begins with', asyn
   await expect(place(both, stored, snapshot, anywhere)).rejects.toMatchObject(isFull);
 });
 
-test('where its memory fits no other machine, the reasons are said', async () => {
+test('if its memory fits no other machine, the error says why', async () => {
   await expect(place(machines({ other: 'b2' }))).rejects.toMatchObject({
     code: 'precondition',
     detail: noCompatibleNode,
@@ -78,12 +78,12 @@ test('where its memory fits no other machine, the reasons are said', async () =>
   });
 });
 
-test('where the others are full too, that is what is said', async () => {
+test('if the others are full too, the error says so', async () => {
   const asked = { ...wanted, full: new Set(['home', 'other']) };
   await expect(place(both, stored, snapshot, asked)).rejects.toMatchObject({ code: 'unavailable' });
 });
 
-test('what is no want of room is not taken for one', async () => {
+test('an error that is not about room is not taken for one', async () => {
   const broken = new AtollError('internal', 'the store is not readable');
   const nodes = { ...both, list: () => [] };
   const failing = { facts: () => Promise.reject(broken) } as unknown as DurableSnapshots;

@@ -73,7 +73,7 @@ test('a sandbox goes on where it was paused', async () => {
   expect(await place(machines({ nodeId: 'home', answers: false }), onMachine)).toBe('home');
 });
 
-test('one in the store goes on elsewhere where its machine is away, drained, full or silent', async () => {
+test('a stored sandbox goes on elsewhere if its machine is away, drained, full or silent', async () => {
   expect(await place(machines({ nodeId: 'other' }))).toBe('other');
   expect(await place(machines({ nodeId: 'home', answers: false }, { nodeId: 'other' }))).toBe('other');
   expect(await place(both, stored, full('home'))).toBe('other');
@@ -81,7 +81,7 @@ test('one in the store goes on elsewhere where its machine is away, drained, ful
   expect(await place(both)).toBe('other');
 });
 
-test('one that its machine alone has stays paused where that can’t take it', async () => {
+test('a sandbox that only its machine has stays paused if that can’t take it', async () => {
   await expect(place(machines({ nodeId: 'other' }), onMachine)).rejects.toThrow('node home is not connected');
   await expect(place(both, onMachine, full('home'))).rejects.toMatchObject({
     code: 'unavailable',
@@ -96,12 +96,12 @@ test('one that its machine alone has stays paused where that can’t take it', a
   });
 });
 
-test('without a store the same holds of what was in one', async () => {
+test('without a store the same applies to a sandbox that was in one', async () => {
   const nodes = machines({ nodeId: 'other' });
   await expect(placeOfResume({ db, nodes, durablePauses: null }, stored, true)).rejects.toThrow('is not connected');
 });
 
-test('who fits no machine in reach is told why, and that files alone may go on', async () => {
+test('a sandbox that fits no machine in reach gets the reasons, and the advice that files alone may go on', async () => {
   const nodes = machines({ nodeId: 'other', agent: 'b2' });
   const refused = { code: 'precondition', detail: noCompatibleNode };
   const why = 'Sandbox "i1" stays paused: its machine is away, and no other machine takes it (other: it has another';
@@ -118,7 +118,7 @@ test('who fits no machine in reach is told why, and that files alone may go on',
     });
 });
 
-test('where its own machine lacks room alone it can be asked for later', async () => {
+test('if its own machine merely lacks room, a resume can be tried later', async () => {
   const nodes = machines({ nodeId: 'home' }, { nodeId: 'other', agent: 'b2' });
   await expect(place(nodes, stored, full('home'))).rejects.toMatchObject({
     code: 'unavailable',

@@ -134,7 +134,7 @@ test('a sandbox runs on its machine, in the database and for the edge', async ()
   expect(deps.startCounts.take()).toEqual(new Map([[team.teamId, 1]]));
 });
 
-test('what a snapshot needs goes with it, and what only control knows does not', async () => {
+test('a node gets what a snapshot needs, and not what only control knows', async () => {
   const config = { driver: 'crun' as const, memorySnapshotId: 's', memoryNodeId: 'b', startCommand: 'x' };
   const { create, created } = await scene({ config, machines: ['a', 'b'] });
   for (let times = 0; times < 5; times++) expect((await create()).nodeId).toBe('b');
@@ -142,7 +142,7 @@ test('what a snapshot needs goes with it, and what only control knows does not',
   expect(created[0]?.image).not.toHaveProperty('memoryNodeId');
 });
 
-test('what is not good is refused before anything is done', async () => {
+test('an invalid request is refused before anything is done', async () => {
   const large = { limits: { cpuCount: 4, memoryMiB: 2048, diskMiB: 500 }, size: { cpuCount: 4, memoryMiB: 2048 } };
   const cases: [Scene, Partial<SandboxOptions>, string][] = [
     [{ changed: { requireSecure: true } }, { secure: false }, 'secure: must be true'],
@@ -166,7 +166,7 @@ test('what is not good is refused before anything is done', async () => {
   await create();
 });
 
-test('a sandbox that is to keep its memory needs a machine that can', async () => {
+test('a sandbox that should keep its memory needs a machine that can do so', async () => {
   const { create } = await scene({ memory: { kept: false, reason: 'no CRIU' } });
   await expect(create({ autoPause: true })).rejects.toMatchObject({
     code: 'precondition',
@@ -176,7 +176,7 @@ test('a sandbox that is to keep its memory needs a machine that can', async () =
   await create();
 });
 
-test('an automatic pause outlives what was asked for, or what the team usually has', async () => {
+test('an automatic pause survives what the request asks for, or what the team’s default says', async () => {
   const durablePauses = {} as DurablePauses;
   const { create, team, volume } = await scene({ changed: { durablePauses } });
   expect((await create({ autoPause: true, autoPauseDurability: 'cluster' })).autoPauseDurability).toBe('cluster');
@@ -191,7 +191,7 @@ test('an automatic pause outlives what was asked for, or what the team usually h
   expect((await create({ isUsual: true, volumes })).autoPauseDurability).toBe('node');
 });
 
-test('a sandbox is where its volumes are, and has them', async () => {
+test('a sandbox is placed where its volumes are, and has them', async () => {
   const { create, created, volume } = await scene({ machines: ['a', 'b', 'c'] });
   await volume('data', 'b');
   for (let times = 0; times < 5; times++) {
@@ -201,7 +201,7 @@ test('a sandbox is where its volumes are, and has them', async () => {
   }
 });
 
-test('where a machine has no room another one is asked, each once', async () => {
+test('if a machine has no room another one is asked, each once', async () => {
   const create = async (nodeId: string) => {
     if (nodeId === 'a') throw full(nodeId);
   };
@@ -234,7 +234,7 @@ test('where a machine has no room another one is asked, each once', async () => 
   expect(broken.created).toHaveLength(1);
 });
 
-test('what fails leaves nothing behind, and counts against its machine where that is at fault', async () => {
+test('a failure leaves nothing behind, and counts against its machine if that is at fault', async () => {
   const cases: [AtollError, { successes: number; fails: number }][] = [
     [new AtollError('internal', 'broken'), { successes: 0, fails: 1 }],
     [new AtollError('invalid', 'not so'), { successes: 0, fails: 0 }],
@@ -248,7 +248,7 @@ test('what fails leaves nothing behind, and counts against its machine where tha
   }
 });
 
-test('a client that gives up leaves no sandbox that nobody knows of', async () => {
+test('a client that gives up leaves no unknown sandbox', async () => {
   const it = await scene({ create: async () => it.client.abort() });
   await expect(it.create()).rejects.toMatchObject({ code: 'canceled' });
   expect([await it.rows(), it.told, it.directory.size]).toEqual([[], ['kill on a'], 0]);
@@ -264,7 +264,7 @@ test('a sandbox that ends while it starts has failed to start', async () => {
   expect(it.told).toEqual(['kill on a']);
 });
 
-test('a team has as many sandboxes as it may, and a request that is repeated has its own', async () => {
+test('a team has its maximum of sandboxes, and a repeated request its own', async () => {
   const refused = (says: string) => ({ code: 'rate_limited', message: expect.stringContaining(says) });
   const running = await scene({ limits: { concurrentSandboxes: 1 } });
   const first = await running.create({ key: 'k' });
@@ -281,7 +281,7 @@ test('a team has as many sandboxes as it may, and a request that is repeated has
   expect(await repeated.rows()).toHaveLength(1);
 });
 
-test('a volume that goes or moves while a machine is asked is told of', async () => {
+test('a volume that is deleted or moves while a machine is asked is reported', async () => {
   for (const [set, says] of [
     [null, 'volumeMounts: a volume was deleted at this moment'],
     [{ moving_to: 'b' }, 'A volume goes to another machine now'],

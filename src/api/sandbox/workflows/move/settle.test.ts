@@ -97,27 +97,27 @@ async function scene({ change = {}, resume = async () => {}, ...there }: Scene) 
   };
 }
 
-test('a move that has begun counts, and what has stayed goes', async () => {
+test('a move that has begun counts, and the leftovers are removed', async () => {
   const { settle, row, told, shown } = await scene({ home: { paused: ['old'] }, other: { running: ['next'] } });
   await settle();
   expect([await row(), shown()]).toEqual([['running', 'next', other], 'running']);
   expect(told).toEqual(['other: rules of next', 'home: kill old', 'other: rules of next']);
 });
 
-test('one that the other machine has paused since is paused there', async () => {
+test('a sandbox that the other machine has paused since is paused there', async () => {
   const { settle, row, told, shown } = await scene({ other: { paused: ['next'] } });
   await settle();
   expect([await row(), shown(), told]).toEqual([['paused', 'next', other], 'paused', ['home: kill old']]);
 });
 
-test('what stays where it can’t be removed is said', async () => {
+test('leftovers that can’t be removed are reported', async () => {
   const { sandbox, logged, log, nodes, machines } = await scene({});
   delete machines[home];
   await removeLeft({ nodes, log }, sandbox);
   expect(logged).toEqual([expect.stringContaining('stays for now')]);
 });
 
-test('one that has not begun runs on where it was, and what was brought goes', async () => {
+test('a sandbox that has not begun runs on where it was, and what was brought is removed', async () => {
   const { settle, row, told, shown, found } = await scene({ home: { running: ['old'] } });
   await settle();
   expect([await row(), shown()]).toEqual([['running', 'old', home], 'running']);
@@ -125,7 +125,7 @@ test('one that has not begun runs on where it was, and what was brought goes', a
   expect(told).toEqual(['other: kill old', 'home: rules of old', 'home: rules of old']);
 });
 
-test('no machine is asked that was to have nothing yet, or is gone for good', async () => {
+test('a machine that was to have nothing yet, or is gone for good, is not asked', async () => {
   for (const change of [{ nextExecutionId: null }, { nextNodeId: 'given up' }, { nextNodeId: 'taken out' }]) {
     const { settle, row, told } = await scene({ change, home: { running: ['old'] } });
     await settle();
@@ -143,7 +143,7 @@ test('a machine that may have it is waited for', async () => {
   }
 });
 
-test('one that is paused where it was runs again there, with its memory', async () => {
+test('a sandbox that is paused where it was runs there again, with its memory', async () => {
   const { settle, row, told, resumed, shown } = await scene({ home: { paused: ['old'] } });
   await settle();
   expect(resumed.map(({ memory }) => memory)).toEqual([true]);
@@ -152,7 +152,7 @@ test('one that is paused where it was runs again there, with its memory', async 
   expect(told).toEqual(['other: kill old', `home: rules of ${request?.nextExecutionId}`]);
 });
 
-test('one that was let run again where it was does so', async () => {
+test('a sandbox that already went back runs where it was', async () => {
   const back = { nextNodeId: home };
   const runs = await scene({ change: back, home: { running: ['next'] } });
   await runs.settle();
@@ -169,7 +169,7 @@ test('one that was let run again where it was does so', async () => {
   expect([(await again.row())?.[0], again.resumed.length]).toEqual(['running', 1]);
 });
 
-test('one that its own machine can’t let run stays paused, and is asked for later where that is away', async () => {
+test('a sandbox that its own machine can’t run stays paused, and is tried later if that machine is away', async () => {
   for (const durability of ['cluster', null] as const) {
     const { settle, row, found, logged, shown } = await scene({
       change: { durability },
@@ -191,7 +191,7 @@ test('one that its own machine can’t let run stays paused, and is asked for la
   expect(away.logged).toEqual([]);
 });
 
-test('one that is nowhere is lost, and one that is set aside is an operator’s', async () => {
+test('a sandbox that is nowhere is lost, and one that is set aside is left to an operator', async () => {
   const lost = await scene({});
   await lost.settle();
   expect([await lost.row(), lost.directory.size]).toEqual([null, 0]);
@@ -201,13 +201,13 @@ test('one that is nowhere is lost, and one that is set aside is an operator’s'
   expect([await aside.row(), aside.logged]).toEqual([['moving', 'old', home], []]);
 });
 
-test('with its machine taken out for good it is lost, where it has not begun elsewhere', async () => {
+test('if its machine was taken out for good, a sandbox that has not begun elsewhere is lost', async () => {
   const { settle, row, told } = await scene({ change: { nodeId: 'taken out' }, home: { running: ['old'] } });
   await settle();
   expect([await row(), told]).toEqual([null, ['other: kill old']]);
 });
 
-test('what somebody else works on is left alone', async () => {
+test('work of somebody else is left alone', async () => {
   for (const change of [{ replicaId: 'there' }, { replicaId: null }, { state: 'running' as const }]) {
     const { settle, row, told } = await scene({ change, other: { running: ['next'] } });
     await settle();
@@ -219,7 +219,7 @@ test('what somebody else works on is left alone', async () => {
   expect(gone.told).toEqual([]);
 });
 
-test('one that another process takes over while it goes back is that one’s', async () => {
+test('a sandbox that another process takes over while it goes back belongs to that process', async () => {
   const { settle, row, resumed, sandbox, machines } = await scene({ home: { paused: ['old'] } });
   const listPaused = machines[home]?.listPaused;
   const taken = async () => {

@@ -117,7 +117,7 @@ const paused = { state: 'paused', kept: 'memory', durability: 'node' } as const;
 const volumeMounts = [{ volumeId: 'v', name: 'v', path: '/v' }];
 const notStored = { code: 'unavailable', detail: pauseNotStored };
 
-test('a sandbox is paused with what is to be kept of it', async () => {
+test('a sandbox is paused with what it should keep', async () => {
   const cases: [object, object, object][] = [
     [{}, { memory: true, noteAgent: true }, paused],
     [{ memory: false }, { memory: false }, { ...paused, kept: 'filesystem' }],
@@ -131,7 +131,7 @@ test('a sandbox is paused with what is to be kept of it', async () => {
   }
 });
 
-test('one whose memory can’t be kept runs on', async () => {
+test('a sandbox whose memory can’t be kept runs on', async () => {
   const { pause, asked, row } = await scene({ ability: async () => ({ kept: false, reason: 'no CRIU' }) });
   await expect(pause()).rejects.toMatchObject({
     code: 'precondition',
@@ -142,7 +142,7 @@ test('one whose memory can’t be kept runs on', async () => {
   expect((await row())?.state).toBe('paused');
 });
 
-test('what a node can’t do is told, and the sandbox runs on, or is gone', async () => {
+test('a failure of the node is reported, and the sandbox runs on, or is gone', async () => {
   const failing = (error: Error, state: 'running' | 'gone' = 'running') =>
     scene({
       async pausing(has) {
@@ -169,7 +169,7 @@ test('what a node can’t do is told, and the sandbox runs on, or is gone', asyn
   expect(await row()).toBeNull();
 });
 
-test('a pause that is to outlive its machine is in the store, or says that it is not', async () => {
+test('a pause that should outlive its machine is in the store, or its error says that it is not', async () => {
   const good = await scene({ storing: async () => {} });
   expect(await good.pause({ durability: 'cluster' })).toMatchObject({ ...paused, durability: 'cluster' });
   expect(good.stored).toEqual([good.sandbox.executionId]);
@@ -191,7 +191,7 @@ test('a pause that is to outlive its machine is in the store, or says that it is
   }
 });
 
-test('what a team usually has is done where it can be, and else kept on its machine', async () => {
+test('the team’s default durability applies where possible, and otherwise the pause stays on its machine', async () => {
   const usual = 'cluster';
   const cases: [Scene, string, number][] = [
     [{ usual, storing: async () => {} }, 'cluster', 1],
@@ -209,7 +209,7 @@ test('what a team usually has is done where it can be, and else kept on its mach
   await expect(broken.pause()).rejects.toThrow('a bug');
 });
 
-test('one that is paused on its machine can be put into the store', async () => {
+test('a sandbox that is paused on its machine can be put into the store', async () => {
   const cluster = { durability: 'cluster' } as const;
   const { pause, stored, row } = await scene({ change: paused, storing: async () => {} });
   for (let times = 0; times < 2; times++) expect(await pause(cluster)).toMatchObject({ ...paused, ...cluster });
@@ -224,7 +224,7 @@ test('one that is paused on its machine can be put into the store', async () => 
   await expect(resumed.pause(cluster)).rejects.toMatchObject({ code: 'conflict' });
 });
 
-test('a transition is waited for, and one that moves on again and again is given up', async () => {
+test('a pause waits for a transition, and gives up on one that changes again and again', async () => {
   const { pause, set } = await scene({ change: { state: 'snapshotting' } });
   const asked = pause();
   await set({ state: 'running' });
@@ -243,7 +243,7 @@ test('a transition is waited for, and one that moves on again and again is given
   expect([times, moving.asked]).toEqual([3, []]);
 });
 
-test('one whose time is not over, or that does not run, is not paused by the clock', async () => {
+test('the clock does not pause a sandbox whose time is not over, or that does not run', async () => {
   const { deps, sandbox, row } = await scene({ change: { endAtUs: nowUs } });
   expect(await pauseRunning(deps, sandbox, { memory: true }, nowUs - 1)).toBeNull();
   expect((await row())?.state).toBe('running');

@@ -107,7 +107,7 @@ test('a paused sandbox runs again as its next execution, for as long as is asked
   expect(files.asked[0]?.memory).toBe(false);
 });
 
-test('a team has no more running than it may, and the sandbox stays paused', async () => {
+test('a team can’t run more than its limit: the sandbox stays paused', async () => {
   const { resume, row, asked, shown, sandbox } = await scene({ concurrentSandboxes: 0 });
   await expect(resume()).rejects.toMatchObject({
     ...{ code: 'rate_limited', message: expect.stringContaining('The team has 0 sandboxes running') },
@@ -121,7 +121,7 @@ test('a team has no more running than it may, and the sandbox stays paused', asy
   expect(await busy.row()).toMatchObject({ state: 'resuming', nextExecutionId: 'another', replicaId: 'there' });
 });
 
-test('what is in the store is brought first, and stays paused where that fails', async () => {
+test('a stored pause is brought first, and the sandbox stays paused if that fails', async () => {
   const good = await scene({ change: stored });
   await good.resume();
   expect([good.told, (await good.row())?.state]).toEqual([['bring 1'], 'running']);
@@ -132,7 +132,7 @@ test('what is in the store is brought first, and stays paused where that fails',
   expect([fails.told, fails.asked, fails.shown()]).toEqual([['bring 1'], [], 'paused']);
 });
 
-test('what was brought goes where the sandbox was killed meanwhile', async () => {
+test('what was brought is removed if the sandbox was killed meanwhile', async () => {
   const killed = await scene({ change: stored, bringing: () => killed.set({ state: 'killing' }) });
   await expect(killed.resume()).rejects.toMatchObject(moved);
   expect([killed.told, killed.asked]).toEqual([['bring 1', 'kill 1'], []]);
@@ -146,7 +146,7 @@ test('what was brought goes where the sandbox was killed meanwhile', async () =>
   expect(gone.told).toEqual(['bring 1', 'kill 1']);
 });
 
-test('a machine is asked for what is still to be resumed as this', async () => {
+test('a machine is only asked for an execution that is still to be resumed', async () => {
   const changes = [{ state: 'paused', next_execution_id: null }, { next_execution_id: 'another' }];
   for (const change of changes) {
     const it = await scene({ change: stored, bringing: () => it.set(change) });
@@ -172,13 +172,13 @@ test('a resume that its node refuses leaves the sandbox paused, and one whose an
   expect(lost.shown()).toBe('running');
 });
 
-test('one that somebody else has gone on with does not count as running', async () => {
+test('a sandbox that somebody else went on with does not count as running', async () => {
   const it = await scene({ resuming: () => it.set({ state: 'killing' }) });
   await expect(it.resume()).rejects.toMatchObject(moved);
   expect((await it.row())?.state).toBe('killing');
 });
 
-test('a step that was done before is done', async () => {
+test('a step may be repeated', async () => {
   const { context, row, asked } = await scene();
   const steps = new Map(resumeSandboxSteps.map(step => [step.name, step]));
   for (const name of ['claim', 'claim', 'bring', 'start', 'publish', 'publish']) await steps.get(name)?.run(context);
