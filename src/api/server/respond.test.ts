@@ -207,7 +207,7 @@ test('a caller is told the rest of its rate, and is admitted as long as its key 
   now.ms += 60_000;
 });
 
-test('a caller that reads many rows again and again delays nobody else, and gets no answer once it is gone', async () => {
+test('a caller that reads many rows repeatedly delays nobody else, and once gone gets no answer', async () => {
   const gone = new AbortController();
   // A later request clears what was done before.
   const all = Array.from({ length: 100 }, () => ask('GET', '/rows'));

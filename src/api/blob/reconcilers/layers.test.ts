@@ -56,7 +56,7 @@ function cluster() {
   };
 }
 
-test('layers that no machine has don’t hold up others, even if they are of more builds than a round handles', async () => {
+test('layers that no machine has don’t hold up others, even of more builds than fit into a round', async () => {
   for (let count = 0; count < 45; count++) await built(`lost ${count}`);
   await built('there', 2);
   const { it, round } = cluster();

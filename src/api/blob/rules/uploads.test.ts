@@ -206,7 +206,7 @@ test('without a store an archive is on a machine, and another one gets it from t
   await expect(none.shared.keep(upload, file)).rejects.toMatchObject({ code: 'unavailable' });
 });
 
-test('an archive that the store can’t give comes from a machine, and one that is nowhere must be uploaded again', async () => {
+test('an archive that the store can’t give comes from a machine, else it must be uploaded again', async () => {
   const { shared, machines, known, state, logged } = await scene({ machines: ['a', 'b', 'c'] });
   await shared.keep(upload, file);
   state.storeFails = true;

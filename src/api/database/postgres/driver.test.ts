@@ -107,7 +107,7 @@ test('a commit whose answer was lost changed nothing if the server has rolled it
   await expect(commit()).rejects.toMatchObject({ code: 'unavailable', detail: 'database_unavailable' });
 });
 
-test('after another server was promoted, nobody knows what a commit did: its ID may belong to another transaction', async () => {
+test('nobody knows what a commit did after another server was promoted: its ID may be another’s', async () => {
   const { commit, asked } = serverThatLosesAnswers('committed', 2);
   await expect(commit()).rejects.toMatchObject({ code: 'unavailable', detail: 'database_outcome_unknown' });
   expect(asked).toEqual([]);

@@ -131,7 +131,7 @@ test('a single server that is a standby is refused', async () => {
   await expect(primaryAmong([server(1, true)]).connect()).rejects.toThrow(standby);
 });
 
-test('of several servers the one that accepts changes is used, and of these the one on the newest timeline', async () => {
+test('of several servers that accept changes the one on the newest timeline is used', async () => {
   const [follows, earlier, newest] = [server(9, true), server(1), server(2)];
   for (const order of [
     [follows, earlier, newest],

@@ -215,7 +215,7 @@ test('the rest of a pause in the store is removed where the sandbox went on else
   expect(logged[0]).toContain('is removed later');
 });
 
-test('a run that was taken back while its machine was given up is removed, wherever the sandbox is by then', async () => {
+test('a run taken back while its machine was given up is removed, wherever the sandbox is by then', async () => {
   const { reconcile, a, b, told } = scene();
   await row('here', { ...paused, durability: 'cluster' });
   await row('elsewhere', { nodeId: 'b' });

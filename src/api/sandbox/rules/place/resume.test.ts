@@ -101,7 +101,7 @@ test('without a store the same applies to a sandbox that was in one', async () =
   await expect(placeOfResume({ db, nodes, durablePauses: null }, stored, true)).rejects.toThrow('is not connected');
 });
 
-test('a sandbox that fits no machine in reach gets the reasons, and the advice that files alone may go on', async () => {
+test('a sandbox that fits no machine in reach gets the reasons, and that files alone may go on', async () => {
   const nodes = machines({ nodeId: 'other', agent: 'b2' });
   const refused = { code: 'precondition', detail: noCompatibleNode };
   const why = 'Sandbox "i1" stays paused: its machine is away, and no other machine takes it (other: it has another';
