@@ -28,7 +28,7 @@ function directory(...path: string[]): string {
   return made;
 }
 
-test('the name of a sandbox leads nowhere else', async () => {
+test('the name of a sandbox can’t lead anywhere else', async () => {
   const content = directory('names');
   await writeManifest(content, ['i0123456789abcdefghij']);
   await checkManifest(content);
@@ -67,12 +67,12 @@ test('a sandbox whose volume was deleted while the backup was written does not c
   expect(readdirSync(join(restored, 'node/sandboxes'))).toEqual([whole]);
 });
 
-test('the name of a volume leads nowhere else', async () => {
+test('the name of a volume can’t lead anywhere else', async () => {
   writeFileSync(join(directory('unpacked/volumes'), '...tar'), '');
   await expect(restoreVolumes(join(folder, 'unpacked'), directory('data'))).rejects.toThrow('is no volume');
 });
 
-test('a volume that is being made is not in a backup, which could not be restored with it', async () => {
+test('a volume that is being made is not in a backup, as it could not be restored', async () => {
   const volumeId = crypto.randomUUID();
   for (const name of ['making-QV6NtQ', volumeId])
     writeFileSync(join(directory('in-use/node/volumes', name), volumeImage), 'content');
@@ -80,7 +80,7 @@ test('a volume that is being made is not in a backup, which could not be restore
   expect(readdirSync(join(folder, 'staging/volumes'))).toEqual([`${volumeId}.tar`]);
 });
 
-test('an archive that is being uploaded is not in a backup, and whole ones are', () => {
+test('an archive that is being uploaded is not in a backup, and complete ones are', () => {
   const [hash, other] = ['a'.repeat(64), 'b'.repeat(64)];
   const from = directory('running/files/team');
   writeFileSync(join(folder, 'running/seed'), 'seed');

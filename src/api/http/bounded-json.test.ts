@@ -7,7 +7,7 @@ test('ordinary bodies are parsed, and what stands in strings does not count', ()
   expect(parseBoundedJson('"\\\\"')).toBe('\\');
 });
 
-test('depth and number of values have bounds that are just reached', () => {
+test('depth and number of values have exact bounds', () => {
   expect(parseBoundedJson('['.repeat(jsonDepthMax) + ']'.repeat(jsonDepthMax))).toBeArray();
   expect(() => parseBoundedJson('['.repeat(jsonDepthMax + 1))).toThrow(`nests deeper than ${jsonDepthMax}`);
   expect(parseBoundedJson(`[${'0,'.repeat(jsonValuesMax - 2)}0]`)).toBeArrayOfSize(jsonValuesMax - 1);
@@ -16,7 +16,7 @@ test('depth and number of values have bounds that are just reached', () => {
   expect(() => parseBoundedJson(']]]]]]]]]]]]]]')).toThrow('not valid JSON');
 });
 
-test('only what is open at the same time nests, however it is written', () => {
+test('only values that are open at the same time nest, however they are written', () => {
   expect(parseBoundedJson(`[${'[],{},'.repeat(100)}0]`)).toBeArrayOfSize(201);
   for (const before of ['[ ', '["ab",', '["",', '["\\\\",', '["\\"[",', '{"a":'])
     expect(() => parseBoundedJson(before.repeat(33))).toThrow('request body: nests deeper than 32');

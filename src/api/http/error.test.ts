@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { AtollError } from '../../base/error.ts';
 import { apiError, errorResponse } from './error.ts';
 
-test('clients learn what is theirs to know of an error', async () => {
+test('clients learn only their part of an error', async () => {
   const place = '/mnt/store';
   for (const [error, body] of [
     [new AtollError('conflict', 'it is there', { detail: 'taken' }), { message: 'it is there', error_code: 'taken' }],
@@ -28,14 +28,14 @@ test('clients learn what is theirs to know of an error', async () => {
   expect([bug.status, await bug.json()]).toEqual([500, { code: 500, message: 'Internal error' }]);
 });
 
-test('what does not pass by itself is not to be repeated by a client of its own accord', () => {
+test('clients must not repeat by themselves what does not pass by itself', () => {
   const marks = (['unavailable', 'deadline_exceeded', 'rate_limited', 'conflict', 'internal'] as const).map(code =>
     errorResponse(new AtollError(code, 'no')).headers.get('should-retry'),
   );
   expect(marks).toEqual(['false', 'false', 'false', null, null]);
 });
 
-test('what failed first is told where its undoing failed as well, and what is for the log stays so', async () => {
+test('if undoing fails as well, the first failure is reported, and text for the log stays there', async () => {
   const first = new AtollError('internal', 'a path', { forLog: true });
   const both = errorResponse(new SuppressedError(new Error('undo'), first));
   expect(await both.json()).toEqual({ code: 500, message: 'Internal error' });

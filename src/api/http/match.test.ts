@@ -28,7 +28,7 @@ test('routes are found by method and raw path, and each parameter is decoded onc
   }
 });
 
-test('what is no route is not found, and a wrong method says which are right', () => {
+test('an unknown path is not found, and a wrong method gets the right ones', () => {
   for (const path of [
     '/',
     '',

@@ -39,7 +39,7 @@ test('a document has its version, and operations by path and method, in order', 
   expect(document['tags']).toEqual([{ name: 'a' }, { name: 'b' }, { name: 'c' }]);
 });
 
-test('the same routes give the same document, in whatever order they are listed', () => {
+test('the same routes give the same document, whatever their order', () => {
   const specs = ['/c', '/a', '/b'].map(path => ({ path, operationId: path, errors: [404, 409] }));
   expect(JSON.stringify(documentOf(...specs.toReversed()))).toBe(JSON.stringify(documentOf(...specs)));
 });
@@ -53,7 +53,7 @@ test('an operation belongs to the resource that its path names', () => {
   expect(tagOf('/{id}')).toEqual(['other']);
 });
 
-test('who may call it is each of its ways, and what a member of the team must be', () => {
+test('the ways to call an operation are listed, with the least role of a member', () => {
   const { operation } = operationOf({ role: 'admin', proof: true, deprecated: true });
   expect(operation).toMatchObject({ 'x-atoll-role': 'admin', 'x-atoll-proof': true, deprecated: true });
   expect(operation['security']).toEqual([
@@ -133,7 +133,7 @@ test('answers are JSON, text, or bytes, with their headers', () => {
   expect(operation['responses']['202'].content['application/octet-stream']).not.toHaveProperty('x-atoll-event');
 });
 
-test('errors refer to answers that the document has once', () => {
+test('errors refer to answers that are in the document once', () => {
   const { operation, document } = operationOf({ errors: [409, 404] });
   expect(operation['responses']['409']).toEqual({ $ref: '#/components/responses/Error409' });
   const { responses, schemas } = document['components'] as Json;

@@ -15,7 +15,7 @@ const schema = Type.Object({
 });
 const validate = validator(schema, 'request body');
 
-test('unknown members go, null where a member is optional means not given', () => {
+test('unknown members are dropped, and null for an optional member means not given', () => {
   const body = {
     name: 'n',
     extra: 1,
@@ -37,7 +37,7 @@ test('keys of maps are data, whatever they are called', () => {
   expect(validate(JSON.parse('{"name":"n","__proto__":{"count":5}}'))).toEqual({ name: 'n' });
 });
 
-test('a text with a NUL character is refused by its name, but in what a map holds', () => {
+test('a text with a NUL character is refused by its name, except in a map', () => {
   const labels = { '\0': '\0' };
   expect(validate({ name: 'n', labels })).toEqual({ name: 'n', labels });
   for (const [body, message] of [
@@ -72,7 +72,7 @@ test('errors name the member and its rule', () => {
   for (const [body, message] of cases) expect(() => validate(body)).toThrow(message);
 });
 
-test('where unknown members are refused, the first one is named, wherever it stands', () => {
+test('where unknown members are refused, the first one is named, wherever it is', () => {
   const strict = validator(schema, 'request body', 'refuse');
   const known = { name: 'n', inner: { list: [1] }, labels: { any: 'x' }, map: { k: { x: 'v' } } };
   expect(strict(known)).toEqual(known);
@@ -88,7 +88,7 @@ test('where unknown members are refused, the first one is named, wherever it sta
   expect(() => strict({ name: 'n', inner: null, labels: [] })).toThrow('labels: must be an object');
 });
 
-test('what may hold anything keeps it', () => {
+test('members of any type keep their value', () => {
   const open = validator(Type.Object({ a: Type.Optional(int32()) }, { additionalProperties: true }), 'request body');
   const body = { a: 1, any: { deep: [null] } };
   expect(open(body)).toEqual(body);

@@ -14,7 +14,7 @@ const facts: PauseFacts = { kept: 'memory', sizeBytes: 1, layers: [], driver: 'c
 const machine = (changed: Partial<MemoryFacts>, others: Partial<NodeInfo> = {}) =>
   ({ memoryByDriver: { crun: { kept: true } }, restores: { ...here, ...changed }, ...others }) as unknown as NodeInfo;
 
-test('a machine that is the same or newer takes memory', () => {
+test('a machine that is the same or newer accepts memory', () => {
   for (const changed of [
     {},
     { kernel: '6.1.0-20-amd64' },
@@ -40,14 +40,14 @@ test('a machine that lacks something is refused with the reason', () => {
   expect(misfit(facts, undefined, true)).toBe('it has not said what it restores');
 });
 
-test('a machine that has kept the agent beside its own takes memory of it', () => {
+test('a machine that has kept the earlier agent besides its own accepts its memory', () => {
   const kept = machine({ agent: 'b2' }, { earlierAgents: ['c3', 'a1'] });
   expect(misfit(facts, kept, true)).toBe(null);
   const others = machine({ agent: 'b2' }, { earlierAgents: ['c3'] });
   expect(misfit(facts, others, true)).toBe('it has another build of the agent');
 });
 
-test('files alone go to any machine of the architecture that has the driver', () => {
+test('files alone go to any machine of the architecture with the driver', () => {
   const lesser = machine({ cpuFlags: [], kernel: '5.19', criu: null, agent: 'b2' });
   expect(misfit(facts, lesser, false)).toBe(null);
   expect(misfit({ ...facts, kept: 'filesystem' }, lesser, true)).toBe(null);

@@ -39,7 +39,7 @@ const of = (sandboxes: number, starting = 0) => ({
   starting,
 });
 
-test('a machine has promised what its sandboxes have, but for those that are paused', async () => {
+test('a machine has promised what its sandboxes have, except paused ones', async () => {
   for (const state of ['running', 'starting', 'paused']) await sandbox('one', state);
   await sandbox('two', 'running');
   expect(await nodeAllocations(store.db)).toEqual(
@@ -54,7 +54,7 @@ test('a machine has promised what its sandboxes have, but for those that are pau
   await expect(nodeAllocations(store.db, ['a', 'b', 'c', 'd'])).rejects.toThrow('more machines are named');
 });
 
-test('one that is moved counts for both machines', async () => {
+test('a sandbox that is being moved counts for both machines', async () => {
   await sandbox('one', 'moving', 'two');
   await sandbox('two', 'moving', 'two');
   const { allocations } = await drainingAndAllocations(store.db, ['one', 'two', 'three']);
@@ -66,7 +66,7 @@ test('one that is moved counts for both machines', async () => {
   );
 });
 
-test('what an operator wants of a machine is found, and changed from what it was alone', async () => {
+test('an operator’s setting is found, and changed only from its expected value', async () => {
   const status = (nodeId: string, wanted: 'ready' | 'draining' | 'moving', changedAtUs = 1) =>
     ({ nodeId, status: wanted, changedAtUs }) as const;
   expect(await findNodeStatus(store.db, 'one')).toBeNull();
@@ -96,7 +96,7 @@ test('machines are emptied by pauses, by moves, or by both', () => {
   ]);
 });
 
-test('a machine is forgotten where the cluster does not know it, and gone where it was given up as well', async () => {
+test('a machine is forgotten if the cluster does not know it, and gone if it was given up as well', async () => {
   const cluster = { db: store.db, nodes: { away: () => [] } } as unknown as Parameters<typeof isForgotten>[0];
   const alone = { db: store.db, nodes: {} } as unknown as Parameters<typeof isForgotten>[0];
   expect([await isForgotten(alone, 'one'), await isForgotten(cluster, 'one')]).toEqual([false, true]);

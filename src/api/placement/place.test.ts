@@ -44,7 +44,7 @@ async function chosen(nodes: Nodes, wanted: Partial<Wanted> = {}): Promise<Set<s
   return found;
 }
 
-test('one machine that says nothing of itself decides about its room by itself', async () => {
+test('a single machine that does not report on itself decides about its room by itself', async () => {
   const alone = singleNode('only', {} as NodeProtocol);
   expect(await place(alone, { cpuCount: 1000 })).toBe('only');
   expect((await placeSandbox(alone, db)).nodeId).toBe('only');
@@ -52,7 +52,7 @@ test('one machine that says nothing of itself decides about its room by itself',
   await expect(place(alone)).rejects.toThrow('1 machine in reach, 1 taken out');
 });
 
-test('machines that are equal take turns', async () => {
+test('equal machines take turns', async () => {
   expect(await chosen(two)).toEqual(new Set(['a', 'b']));
 });
 
@@ -62,7 +62,7 @@ test('a machine that was taken out or had no room a moment ago is not chosen', a
   expect(await chosen(two)).toEqual(new Set(['a']));
 });
 
-test('a sandbox goes to the machine that has what it begins with, and to no other', async () => {
+test('a sandbox goes to the machine that has what it starts from, and to no other', async () => {
   expect(await chosen(two, { home: 'b' })).toEqual(new Set(['b']));
   await expect(place(two, { home: 'c' })).rejects.toMatchObject({
     code: 'precondition',
@@ -95,7 +95,7 @@ test('it goes to a machine that has its driver and the labels that it demands', 
   });
 });
 
-test('it goes where it fits, and is refused with the numbers where it fits nowhere', async () => {
+test('it goes where it fits, and where it fits nowhere the refusal has the numbers', async () => {
   const nodes = machines({ little: { memoryBytes: 2 ** 28 }, large: {}, none: { sandboxesMax: 0 } });
   expect(await chosen(nodes)).toEqual(new Set(['large']));
   await expect(place(nodes, { memoryMiB: 100_000 })).rejects.toMatchObject({
@@ -108,7 +108,7 @@ test('it goes where it fits, and is refused with the numbers where it fits nowhe
   });
 });
 
-test('of many machines a few are compared, and where none of these has room, all of them', async () => {
+test('of many machines a few are compared, and if none of these has room, all of them', async () => {
   const many = machines(Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`n${index}`, {}])));
   expect((await chosen(many)).size).toBeGreaterThan(3);
   const one = machines(

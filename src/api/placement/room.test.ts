@@ -22,19 +22,19 @@ function countOf(info: NodeInfo, { cpuCount, memoryMiB } = small): number {
   }
 }
 
-test('CPUs are promised as often as the machine says, and four times where it says nothing', () => {
+test('CPUs are promised as often as the machine says, and by default four times', () => {
   expect(countOf(machine)).toBe(8);
   expect(countOf({ ...machine, cpuOvercommit: 1 })).toBe(2);
   expect(countOf({ ...machine, cpuOvercommit: 16 })).toBe(32);
 });
 
-test('memory and the number of sandboxes bound it all the same', () => {
+test('memory and the number of sandboxes are limits all the same', () => {
   const large = { ...machine, memoryBytes: 4 * 2 ** 30, cpuOvercommit: 64 };
   expect(countOf(large, { cpuCount: 1, memoryMiB: 512 })).toBe(12);
   expect(countOf({ ...large, sandboxesMax: 5 })).toBe(5);
 });
 
-test('who is refused is told what is promised, and of how much', () => {
+test('a refusal says how much is promised, and of how much', () => {
   const held = { cpuCount: 7, memoryMiB: 900, sandboxes: 3, starting: 0 };
   expect(roomOf(machine, held).text).toBe('7 of 8 CPUs and 900 of 6144 MiB are promised, to 3 sandboxes of 100');
   expect(roomOf(null, held).fits(small)).toBe(false);

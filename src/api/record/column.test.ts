@@ -25,14 +25,14 @@ test('a record is stored and read back as it was, in the forms that both databas
   expect(recordOf(row)).toEqual(record);
 });
 
-test('what is not given is null, and not false, nor a text that says null', () => {
+test('absent values are null, and neither false nor the text null', () => {
   const record = { id: 'x', size: null, isOpen: false, isWanted: null, tags: [], extra: null };
   const row = rowOf(record);
   expect(row).toEqual({ id: 'x', size_mib: null, is_open: 0, is_wanted: null, tags_json: '[]', extra_json: null });
   expect(recordOf(row)).toEqual(record);
 });
 
-test('a part has the columns of its members alone, and records share nothing', () => {
+test('a part has only the columns of its members, and records share nothing', () => {
   expect(partOf({ isWanted: true, extra: null })).toEqual({ is_wanted: 1, extra_json: null });
   const row = rowOf({ id: 'x', size: 1, isOpen: true, isWanted: null, tags: ['a'], extra: null });
   const [first, second] = [recordOf(row), recordOf(row)];

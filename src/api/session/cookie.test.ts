@@ -9,7 +9,7 @@ test("the session is found among a browser's cookies by its whole name", () => {
   expect(sessionOf(new Headers())).toBeNull();
 });
 
-test('only a page of the very origin counts', () => {
+test('only a page of the very same origin counts', () => {
   for (const site of ['same-site', 'cross-site', 'none', ''])
     expect(isSameOrigin(new Headers({ 'sec-fetch-site': site }))).toBe(false);
   expect(isSameOrigin(new Headers())).toBe(false);

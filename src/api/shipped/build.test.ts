@@ -75,7 +75,7 @@ function scene({ settings = {}, sharedUploads = null, progress }: Scene = {}) {
 
 const machine = { packages: 'p', npm: 'n' };
 
-test('what another installation has made is taken, and nothing is done', async () => {
+test('the result of another installation is taken, and nothing is built', async () => {
   const { plan, told } = scene();
   const definition = { steps: [{ type: 'RUN', args: ['x'] }], files: ['f'], startCmd: 'start', readyCmd: 'ready' };
   expect(await plan(definition, built)).toEqual({
@@ -85,7 +85,7 @@ test('what another installation has made is taken, and nothing is done', async (
   expect(told).toEqual([]);
 });
 
-test('a template begins from the machine’s own packages, or from what the operator has said', async () => {
+test('a template starts from the machine’s own packages, or from the operator’s image', async () => {
   const own = {
     kind: 'state',
     state: { layers: ['sha256:root'], env: {}, user: 'root', workdir: '' },
@@ -108,13 +108,13 @@ test('a template begins from the machine’s own packages, or from what the oper
   });
 });
 
-test('a template begins from another one as that was built', async () => {
+test('a template starts from another one as that was built', async () => {
   const { plan, run } = scene();
   await run({}, 'under');
   expect((await plan({ fromTemplate: 'under' })).source).toEqual({ kind: 'state', state: built });
 });
 
-test('the files of a definition lie where uploads are, whole, for the steps that copy', async () => {
+test('the files of a definition are put where uploads are, whole, for the copying steps', async () => {
   const { plan, told } = scene();
   const hash = createHash('sha256').update(archive).digest('hex');
   const steps = ['COPY', 'RUN'].map(type => ({ type, args: ['a'] }));
@@ -137,7 +137,7 @@ test('the files of a definition lie where uploads are, whole, for the steps that
   expect(none.told).not.toContain('files of some');
 });
 
-test('in a cluster the files are shared, and stay on no disk of this process', async () => {
+test('in a cluster the files are shared, and leave nothing on this process’s disk', async () => {
   const kept: unknown[] = [];
   const sharedUploads = {
     async keep(upload: UploadRef, { path, sizeBytes }: { path: string; sizeBytes: number }) {
@@ -151,7 +151,7 @@ test('in a cluster the files are shared, and stay on no disk of this process', a
   expect(readdirSync(join(filesDir, team.teamId))).toEqual([]);
 });
 
-test('a build is run as anybody’s, with the sizes of its definition, and answered with what it made', async () => {
+test('a build runs like any other, with the sizes of its definition, and its result is answered', async () => {
   const { run, started, told, stopped } = scene();
   const outcome = await run({ cpuCount: 4, memoryMB: 2048 }, 'sized');
   expect(outcome).toEqual({ isReady: true, buildId: started[0]?.buildId ?? '', state: built });

@@ -80,7 +80,7 @@ function scene({ wanted = [], onDemand = [], isInReach = () => true, key = async
   return { done, logged, stopped, held, parts, ensure };
 }
 
-test('all that is wanted is built where it is nowhere, the base first, and creates wait for each', async () => {
+test('everything wanted is built if it is missing, the base first, and creates wait for each', async () => {
   const go = Promise.withResolvers<void>();
   const key = async (name: string) => (await go.promise, name);
   const { done, ensure, parts, logged } = scene({ wanted: ['one', 'two', 'base'], key });
@@ -118,7 +118,7 @@ test('a machine is waited for', async () => {
   expect([done, looks]).toEqual([['build base'], 4]);
 });
 
-test('what another process builds is waited for', async () => {
+test('building waits for another process that builds the same', async () => {
   const { done, ensure, held, parts } = scene();
   const template = await ensurePublicTemplate(parts, team, 'base');
   const { buildId } = await registerBuildOf(parts, team, template, {});
@@ -133,7 +133,7 @@ test('what another process builds is waited for', async () => {
   expect(done).toEqual([]);
 });
 
-test('of two that begin at the same moment one goes on, and the other looks again', async () => {
+test('of two processes that begin at the same moment one goes on, and the other looks again', async () => {
   let asked = 0;
   const { done, ensure, logged } = scene({
     async key(name) {
@@ -145,7 +145,7 @@ test('of two that begin at the same moment one goes on, and the other looks agai
   expect([done, logged]).toEqual([['build base', 'build base'], []]);
 });
 
-test('the base is tried for as long as it takes, until the platform is stopped', async () => {
+test('attempts to build the base never end, until the platform is stopped', async () => {
   let asked = 0;
   const { done, ensure, logged, stopped } = scene({
     async key() {
@@ -161,7 +161,7 @@ test('the base is tried for as long as it takes, until the platform is stopped',
   expect(logged[0]).toContain('the mirror is away');
 });
 
-test('another template that fails is reported, and waited for no longer than the platform runs', async () => {
+test('another template’s failure is logged, and nothing waits after the platform has stopped', async () => {
   const { done, ensure, logged, stopped } = scene({
     wanted: ['broken'],
     async key(name) {

@@ -10,7 +10,7 @@ function tries(failures: number, signal = new AbortController().signal, delays =
   return withRetries('the template x', build, { log, signal, delays }).then(() => seen);
 }
 
-test('what fails is tried again until it works, and each time is reported', async () => {
+test('a failure is tried again until it works, and each one is logged', async () => {
   expect(await tries(0)).toEqual({ builds: 1, log: [] });
   expect(await tries(2)).toEqual({
     builds: 3,
@@ -18,13 +18,13 @@ test('what fails is tried again until it works, and each time is reported', asyn
   });
 });
 
-test('the last try leaves the rest to the next start', async () => {
+test('the last attempt leaves the rest to the next start', async () => {
   const { builds, log } = await tries(9);
   expect(builds).toBe(3);
   expect(log.at(-1)).toBe('the template x could not be built; the next start tries again');
 });
 
-test('nothing is tried, and nothing waited for, once the platform stops', async () => {
+test('once the platform stops, nothing is tried or waited for', async () => {
   expect(await tries(9, AbortSignal.abort())).toEqual({ builds: 1, log: [] });
   expect((await tries(9, AbortSignal.timeout(20), [3_600_000])).builds).toBe(1);
 });

@@ -104,7 +104,7 @@ test('an upload is offered for half an hour, for files of the team’s own templ
   await expect(offer({ templateId: 'public' })).rejects.toMatchObject({ code: 'forbidden' });
 });
 
-test('files that are there need not be sent, and stay for longer', async () => {
+test('files that are there need not be sent, and are kept for longer', async () => {
   archive(hash, 5, 7200);
   expect((await offer()).present).toBe(true);
   expect(Date.now() - statSync(join(own, hash)).mtimeMs).toBeLessThan(3_600_000);
@@ -118,7 +118,7 @@ test('files that are there need not be sent, and stay for longer', async () => {
   await expect(offer()).rejects.toMatchObject({ code: 'ENOTDIR' });
 });
 
-test('an upload is there whole, under its name alone', async () => {
+test('an upload is there whole, and only under its name', async () => {
   for (const [body, content] of [
     [{ stream: streamOf('one ', 'three'), length: 9 }, 'one three'],
     [{ stream: streamOf('again') }, 'again'],
@@ -131,7 +131,7 @@ test('an upload is there whole, under its name alone', async () => {
   expect([statSync(join(own, hash)).mode & 0o777, statSync(own).mode & 0o777]).toEqual([0o600, 0o700]);
 });
 
-test('what was not offered, or too long ago, is not taken', async () => {
+test('an upload that was not offered, or too long ago, is refused', async () => {
   const refused = (says: string) => ({ code: 'unauthenticated', message: expect.stringContaining(says) });
   for (const upload of [
     { signature: 'x' },
@@ -162,7 +162,7 @@ test('an archive has four GiB at most', async () => {
   await expect(take({ length: 4 * gib })).rejects.toMatchObject({ code: 'invalid' });
 });
 
-test('room on the disk is looked for before the upload, and while it comes', async () => {
+test('room on the disk is checked before the upload, and during it', async () => {
   const none = { diskReserveBytes: Number.MAX_SAFE_INTEGER };
   const noSpace = { code: 'no_space', message: expect.stringContaining("no room on the platform's disk") };
   let wasRead = false;
@@ -196,7 +196,7 @@ test('room on the disk is looked for before the upload, and while it comes', asy
   expect(looks).toBe(3);
 });
 
-test('the archives of a team make room, the least used first, but for those of the last hour', async () => {
+test('a team’s archives make room, the least used first, except those of the last hour', async () => {
   archive('oldest', 4 * gib, 7203);
   archive('older', 3 * gib, 7202);
   archive('old', 2 * gib, 7201);
@@ -233,7 +233,7 @@ test('a team has two thousand archives at most', async () => {
   await expect(take({ stream: streamOf('x') })).rejects.toMatchObject({ code: 'no_space' });
 });
 
-test('the share of a team is looked at while an upload comes, and in a cluster in the store too', async () => {
+test('a team’s share is checked during an upload, and in a cluster in the store too', async () => {
   const parts = Array.from({ length: 18 }, () => new Uint8Array(2 ** 20));
   const stream = new ReadableStream<Uint8Array>({
     pull(controller) {

@@ -73,7 +73,7 @@ function following(progress: Progress = after => ({ entries: [], next: after, re
   return { deps, told, logged, measured, stopped, follow, asked: () => asked };
 }
 
-test('a build that succeeds is ready with all that it has made, and its node forgets it', async () => {
+test('a successful build is ready with its whole result, and its node forgets it', async () => {
   const buildId = await build();
   const started = { snapshotId: 's', layers: ['sha256:22'] };
   const result = { ...ready, startCommand: 'start', readyCommand: 'ready', started } as unknown as BuildResult;
@@ -94,7 +94,7 @@ test('a build that succeeds is ready with all that it has made, and its node for
   });
 });
 
-test('a build that fails says at which step, where it was one', async () => {
+test('a failed build says at which step, if at one', async () => {
   for (const reason of [{ message: 'no' }, { message: 'no', step: '2' }]) {
     const buildId = await build();
     const { follow, measured } = following(next => ({ entries: [], next, result: { status: 'error', ...reason } }));
@@ -105,7 +105,7 @@ test('a build that fails says at which step, where it was one', async () => {
   }
 });
 
-test('the log is gone on with where it was, piece by piece', async () => {
+test('the log continues where it was, piece by piece', async () => {
   const buildId = await build();
   await appendBuildLog(db, buildId, 0, [line('zero'), line('one')]);
   const asked: number[] = [];
@@ -120,7 +120,7 @@ test('the log is gone on with where it was, piece by piece', async () => {
   expect(messages).toEqual(['zero', 'one', 'at 2', 'at 3']);
 });
 
-test('a build that its node does not know ended with that', async () => {
+test('a build that its node does not know has ended with the node’s process', async () => {
   const buildId = await build();
   const { follow, told } = following(() => Promise.reject(new AtollError('not_found', 'unknown')));
   await follow(buildId);
@@ -131,7 +131,7 @@ test('a build that its node does not know ended with that', async () => {
   expect(told).toEqual([]);
 });
 
-test('a node that does not answer is asked thirty times more, and each answer begins that anew', async () => {
+test('a node that does not answer is asked thirty more times, and each answer starts the count again', async () => {
   const away = new AtollError('unavailable', 'away');
   const buildId = await build();
   const { follow, logged, asked } = following(() => Promise.reject(away));
@@ -147,7 +147,7 @@ test('a node that does not answer is asked thirty times more, and each answer be
   expect([(await findBuild(db, buildId))?.status, again.logged]).toEqual(['ready', []]);
 });
 
-test('a build that went with its template is ended on its node', async () => {
+test('a build that was deleted with its template is ended on its node', async () => {
   const gone = newUuid();
   const { follow, told, asked } = following();
   await follow(gone);
@@ -195,7 +195,7 @@ test('a process that stops leaves its builds as they are', async () => {
   expect([asked(), (await findBuild(db, buildId))?.status]).toEqual([1, 'building']);
 });
 
-test('after a start those are followed that run', async () => {
+test('after a start the running builds are followed', async () => {
   await db.deleteFrom('builds').execute();
   const [running, waiting] = [await build(), await build(templateId, false)];
   const { deps } = following();

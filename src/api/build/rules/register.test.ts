@@ -20,7 +20,7 @@ const register = (asked: AskedBuild, limits: Partial<TeamLimits> = {}, of = team
   registerBuild(depsOf(limits), of, asked);
 const statusOf = async (buildId: string) => (await findBuild(db, buildId))?.status;
 
-test('a build waits, of a template that is made where its name is new', async () => {
+test('a registered build waits, and its template is made if the name is new', async () => {
   const { template, buildId, name, tags } = await register({ name: 'new' });
   expect([name, tags]).toEqual(['new', ['default']]);
   expect(await templateById(db, template.templateId)).toMatchObject({ teamId: team.teamId, public: false });
@@ -33,7 +33,7 @@ test('a build waits, of a template that is made where its name is new', async ()
   expect((await findBuild(db, again.buildId))?.request).toMatchObject({ dockerfile: 'FROM x' });
 });
 
-test('a name is needed, in the team’s own namespace, and no ID', async () => {
+test('a name is required, in the team’s own namespace, and not an ID', async () => {
   const { template } = await register({ name: 'known' });
   const refused: [AskedBuild, string, string][] = [
     [{}, 'invalid', 'name: is required'],
@@ -49,7 +49,7 @@ test('tags are those of the name and of the list, each once', async () => {
   expect((await register({ name: 'tagged', tags: ['v3'] })).tags).toEqual(['v3']);
 });
 
-test('builds of the same template and tags that wait are superseded, and those that run go on', async () => {
+test('waiting builds of the same template and tags are superseded, and running ones go on', async () => {
   const [waits, runs, elsewhere, others] = [
     await register({ name: 'rival:a' }),
     await register({ name: 'rival:b' }),
@@ -66,7 +66,7 @@ test('builds of the same template and tags that wait are superseded, and those t
   ] as never);
 });
 
-test('sizes are what was asked for, within the limits of the team', async () => {
+test('sizes are as requested, within the limits of the team', async () => {
   const sizes = async (asked: AskedBuild, limits: Partial<TeamLimits> = {}) => {
     const build = await findBuild(db, (await register({ name: 'sized', ...asked }, limits)).buildId);
     return [build?.cpuCount, build?.memoryMiB, build?.diskMiB];
@@ -87,7 +87,7 @@ test('sizes are what was asked for, within the limits of the team', async () => 
     await expect(register({ name: 'sized', ...asked })).rejects.toMatchObject({ code: 'invalid', message });
 });
 
-test('a team has as many builds and templates as it may, and those that run hold a further one off', async () => {
+test('a team has no builds and templates beyond its limits, and enough running builds refuse another', async () => {
   const of = await newTeam();
   const limited = (name: string, limits: Partial<TeamLimits>) => register({ name }, limits, of);
   const full = (says: string) => ({ code: 'rate_limited', message: expect.stringContaining(says) });
@@ -105,7 +105,7 @@ test('a team has as many builds and templates as it may, and those that run hold
   await expect(registerBuildOf(depsOf({ builds: 1 }), of, template, {})).resolves.toBeDefined();
 });
 
-test('a further build of a template by its ID has the default tag, and what is done beside it', async () => {
+test('another build of a template by its ID has the default tag, and its extra work', async () => {
   const { template } = await register({ name: 'by-id' });
   let inside: unknown;
   const request = { dockerfile: 'FROM x' } as never;

@@ -55,7 +55,7 @@ async function scene({ concurrentBuilds = 9, refuses = false, drivers = new Map<
   return { team, deps, started, cancelled, build };
 }
 
-test('a build that waits is started with its sizes and plan, and followed', async () => {
+test('a waiting build is started with its sizes and plan, and followed', async () => {
   const { team, deps, started, cancelled, build } = await scene();
   const { buildId, start, found } = await build('a');
   await start();
@@ -82,7 +82,7 @@ test('a build that can’t be started may be started again', async () => {
   expect(deps.followedBuilds.underWay(buildId)).toBeUndefined();
 });
 
-test('a build takes the place of the one that runs, and none beyond the limit of the team', async () => {
+test('a build replaces the running one, but none starts beyond the team’s limit', async () => {
   const { build, cancelled, started } = await scene({ concurrentBuilds: 1 });
   const first = await build('a');
   await moveBuild(db, first.buildId, 'waiting', 'building', 1);
@@ -98,7 +98,7 @@ test('a build takes the place of the one that runs, and none beyond the limit of
   expect((await first.found())?.status).toBe('error');
 });
 
-test('a template is built by the driver that the operator has named for it', async () => {
+test('a template is built with the driver that the operator named for it', async () => {
   const { build, started } = await scene({ drivers: new Map([['isolated', 'gvisor']]) });
   for (const name of ['isolated', 'usual']) await (await build(name)).start();
   expect(started.map(({ driver }) => driver)).toEqual(['gvisor', undefined]);
@@ -115,7 +115,7 @@ await publishBuild(db, buildId, { layers: ['l'], config, agentVersion: '1', disk
 const planOf = (body: StartBuildV2, userAgent = 'e2b-js-sdk/2.51.0') => planOfSteps(awaiting, team, body, userAgent);
 const standIn: BuildSource = { kind: 'state', state: { layers: ['l'], env: { A: 'b' }, user: 'root', workdir: '' } };
 
-test('a plan has what clients say, and what they leave out', async () => {
+test('a plan contains what clients say, and defaults for the rest', async () => {
   expect(await planOf({ fromImage: 'debian:12' })).toEqual({
     ...{ source: { kind: 'image', reference: 'debian:12' }, steps: [], force: false, startsAsUser: true },
   });
@@ -133,7 +133,7 @@ test('a plan has what clients say, and what they leave out', async () => {
   });
 });
 
-test('a build begins from an image or a template, and from one alone', async () => {
+test('a build starts from either an image or a template', async () => {
   for (const body of [{}, { fromImage: '', fromTemplate: '' }, { fromImage: 'a', fromTemplate: 'b' }])
     await expect(planOf(body)).rejects.toMatchObject({
       code: 'invalid',
@@ -145,7 +145,7 @@ test('a build begins from an image or a template, and from one alone', async () 
   await expect(planOf({ fromTemplate: 'none' })).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('the clients’ own images are templates here, and a registry that is named is asked', async () => {
+test('the clients’ own images are templates here, and an explicit registry is asked', async () => {
   expect((await planOf({ fromImage: 'e2bdev/code-interpreter:latest' })).source).toEqual(standIn);
   // That template was not built.
   expect((await planOf({ fromImage: 'e2bdev/base' })).source).toEqual({ kind: 'image', reference: 'e2bdev/base' });
@@ -157,7 +157,7 @@ test('the clients’ own images are templates here, and a registry that is named
   expect(named.map(templateOfImage)).toEqual(['base', 'base', 'code-interpreter-v1', undefined, undefined]);
 });
 
-test('a failure to find what stands in is told', async () => {
+test('a failure to find the stand-in template is reported', async () => {
   const away = new Proxy(db, {
     get() {
       throw new AtollError('unavailable', 'no database');

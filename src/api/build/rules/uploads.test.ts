@@ -7,7 +7,7 @@ const tick = () => Bun.sleep(1);
 const take = (uploads: Uploads, team: string, count: number) =>
   Promise.all(Array.from({ length: count }, () => uploads.begin(team, staying)));
 
-test('one more than a team may upload at once waits until one of them has ended', async () => {
+test('a team’s upload beyond its limit waits until another one has ended', async () => {
   const uploads = new Uploads();
   const [first] = await take(uploads, 'team', uploadsPerTeamMax);
   let hasBegun = false;
@@ -18,7 +18,7 @@ test('one more than a team may upload at once waits until one of them has ended'
   expect(await next).toBe(true);
 });
 
-test('who waits too long is refused, and leaves the place to others', async () => {
+test('an upload that waits too long is refused, and leaves its place to others', async () => {
   const uploads = new Uploads(20);
   const [first] = await take(uploads, 'team', uploadsPerTeamMax);
   const late = uploads.begin('team', staying);
@@ -27,7 +27,7 @@ test('who waits too long is refused, and leaves the place to others', async () =
   await uploads.begin('team', staying);
 });
 
-test('no more wait than the queue of a team has room for', async () => {
+test('no more uploads wait than a team’s queue has room for', async () => {
   const uploads = new Uploads(200);
   await take(uploads, 'team', uploadsPerTeamMax);
   const waiting = Promise.allSettled(

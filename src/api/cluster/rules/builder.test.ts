@@ -126,7 +126,7 @@ const state = (...layers: string[]): BuildSource => ({
 });
 const gone = () => Promise.reject(new AtollError('not_found', 'its process does not know it'));
 
-test('a build is begun with all that it begins from, on the machine that the database names', async () => {
+test('a build is begun with everything that it starts from, on the machine named in the database', async () => {
   const { start, told, started } = await scene({ nodes: ['a'] });
   const { buildId, place } = await start(state('l1', 'l2'));
   expect(told).toEqual(['a: layers l1,l2', 'a: uploads ', 'a: start']);
@@ -146,7 +146,7 @@ test('the layers of a Dockerfile’s templates and the archives of its steps are
   expect(told).toEqual(['a: layers l1,l2', 'a: uploads h1,h2', 'a: start']);
 });
 
-test('a build goes where its layers are, where the fewest run, and to no machine that is taken out', async () => {
+test('a build goes where its layers are and the fewest builds run, but to no machine that is taken out', async () => {
   expect((await (await scene({ holders: ['b'] })).start(state('l'))).node).toBe('b');
   const { start, idOf } = await scene({ nodes: ['a', 'b', 'c'] });
   expect(new Set([(await start()).node, (await start()).node, (await start()).node])).toEqual(new Set(['a', 'b', 'c']));
@@ -183,7 +183,7 @@ test('a machine that does not know a build yet is not asked for it', async () =>
   expect((await builder.progress(buildId, 0, 1)).next).toBe(1);
 });
 
-test('the log of a build goes on behind that of machines that were lost', async () => {
+test('the log of a build continues after that of lost machines', async () => {
   const asked: number[] = [];
   const it = await scene({
     nodes: ['a'],
@@ -232,7 +232,7 @@ test('a build whose machine is lost is begun on another one, once', async () => 
   expect(it.started).toHaveLength(2);
 });
 
-test('a process that does not know a build is asked to begin it where there is no other', async () => {
+test('if there is no other machine, a process that does not know a build is asked to begin it', async () => {
   const alone = await scene({ nodes: ['a'], progress: gone });
   const { buildId } = await alone.start();
   await alone.builder.progress(buildId, 0, 1);
@@ -243,7 +243,7 @@ test('a process that does not know a build is asked to begin it where there is n
   expect((await placeOfBuild(db, begun.buildId))?.nodeId).not.toBe(begun.place?.nodeId as string);
 });
 
-test('a build that can’t be begun once more has failed, and one that has ended meanwhile is left alone', async () => {
+test('a build that can’t be begun again has failed, and one that has ended meanwhile is left alone', async () => {
   let fails = false;
   const failing = (what: string) => {
     if (fails && what.endsWith('start')) throw new AtollError('unavailable', 'it has no room');
@@ -265,7 +265,7 @@ test('a build that can’t be begun once more has failed, and one that has ended
   expect(it.started).toHaveLength(before);
 });
 
-test('what a build asks is answered by what another machine has made of the step', async () => {
+test('a build’s question is answered with what another machine has made of the step', async () => {
   let fails = false;
   const it = await scene({
     nodes: ['a'],
@@ -291,7 +291,7 @@ test('what a build asks is answered by what another machine has made of the step
   expect(it.logged).toEqual([expect.stringContaining('a step is carried out again')]);
 });
 
-test('a build is ended and forgotten where it is carried out, as long as that is there', async () => {
+test('a build is ended and forgotten on its machine, as long as that is there', async () => {
   const it = await scene({ nodes: ['a'] });
   const { buildId } = await it.start();
   it.told.length = 0;
@@ -306,7 +306,7 @@ test('a build is ended and forgotten where it is carried out, as long as that is
   expect(it.told).toHaveLength(2);
 });
 
-test('all machines collect, and say how large layers are, as far as they answer', async () => {
+test('all machines collect, and those that answer report the sizes of layers', async () => {
   const blob = { blobId: newUuid(), kind: 'layer', name: 'stored', bytes: 1, sealedKey: null, facts: null } as const;
   await beginBlob(db, blob, { replicaId: 'here', nowUs: 1 });
   await finishBlob(db, blob.blobId, null, 1);

@@ -6,12 +6,12 @@ import { requireUseful } from './claims.ts';
 const others = [{ info: { restores: { architecture: 'x86_64' } } }] as unknown as ClusterNode[];
 const good = { release: platformVersion, architecture: 'x86_64', nowMs: 1_000_000 };
 
-test('a machine of the same kind, release and time is let in, and the first one of any architecture', () => {
+test('a machine of the same kind, release and time is admitted, and the first one of any architecture', () => {
   expect(() => requireUseful(good, others, 1_059_000)).not.toThrow();
   expect(() => requireUseful({ ...good, architecture: 'aarch64' }, [], good.nowMs)).not.toThrow();
 });
 
-test('a machine of another release, architecture or time is refused with the rule', () => {
+test('a machine of another release, architecture or time is refused, with the rule', () => {
   const cases = [
     [{ release: '99.0.0' }, /it is 99\.0\.0, and control is .*minor release/],
     [{ architecture: 'aarch64' }, /it is aarch64, and the machines of this cluster are x86_64/],

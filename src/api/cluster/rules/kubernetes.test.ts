@@ -30,7 +30,7 @@ async function asked(answer: object, status = 200) {
   return { outcome, seen };
 }
 
-test('the addresses of the machines that are cordoned; control asks as itself, and for these alone', async () => {
+test('the addresses of the cordoned machines are read; control asks as itself, and for these alone', async () => {
   const items = [
     {
       status: {
@@ -50,7 +50,7 @@ test('the addresses of the machines that are cordoned; control asks as itself, a
   ]);
 });
 
-test('a Kubernetes that refuses says so, and no machine is taken for cordoned or free', async () => {
+test('if Kubernetes refuses, the error says so, and no machine counts as cordoned or free', async () => {
   const { outcome } = await asked({}, 403);
   expect(outcome).toMatchObject({
     code: 'unavailable',

@@ -29,7 +29,7 @@ function nodeWith(here: Set<string>) {
 
 const asking = (image: object) => ({ sandboxId: 's', image: { layers: ['a', 'b'], ...image } }) as never;
 
-test('a node that has the layers is asked for nothing but the sandbox', async () => {
+test('a node that has the layers is only asked for the sandbox', async () => {
   const { creates, brought, create } = nodeWith(new Set(['a', 'b']));
   await create(asking({}));
   expect([creates.length, brought]).toEqual([1, []]);
@@ -41,13 +41,13 @@ test('a node gets the layers that it lacks, and is asked again', async () => {
   expect([creates.length, brought]).toEqual([2, [['a', 'b']]]);
 });
 
-test('what a server was kept on is there before the node is asked', async () => {
+test('the layers under a started server are there before the node is asked', async () => {
   const { creates, brought, create } = nodeWith(new Set(['a', 'b']));
   await create(asking({ started: { snapshotId: 'kept', layers: ['a', 'c'] } }));
   expect([creates.length, brought]).toEqual([1, [['a', 'c']]]);
 });
 
-test('a create that fails of something else is not tried again', async () => {
+test('a create that fails for another reason is not tried again', async () => {
   const full = new AtollError('unavailable', 'no slot');
   let asked = 0;
   const node = { create: () => Promise.reject((asked++, full)) } as unknown as Machine['node'];

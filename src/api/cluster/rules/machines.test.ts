@@ -66,7 +66,7 @@ function scene(has: Record<string, { layers?: string[]; isAway?: boolean }> = {}
   return { machines, told, logged, ways, here, links };
 }
 
-test('a machine is connected once, and anew where it has moved or has another certificate', async () => {
+test('a machine is connected once, and anew if it has moved or has another certificate', async () => {
   const { machines, told, ways } = scene();
   machines.update([node('a'), node('b')]);
   const [a] = machines.update([node('a', { bootId: 'other' }), node('b')]);
@@ -83,7 +83,7 @@ test('a machine is connected once, and anew where it has moved or has another ce
   expect([told, machines.away().map(({ nodeId }) => nodeId)]).toEqual([['close a'], ['b']]);
 });
 
-test('a machine can be called while it can be used, and what is under way on it then ends', () => {
+test('a machine can be called while it is usable, and its calls under way end with that', () => {
   const { machines, told, links } = scene();
   const away = { code: 'unavailable', detail: noCompatibleNode, retryAfterSeconds: 2 };
   const [known] = machines.update([node('a')]);
@@ -108,7 +108,7 @@ test('a machine can be called while it can be used, and what is under way on it 
   expect(machines.carried).toBe(links as never);
 });
 
-test('what happens while a machine can be used ends with that', async () => {
+test('work during a machine’s usable time ends with that', async () => {
   const { machines } = scene();
   const following: string[] = [];
   let count = 0;
@@ -127,7 +127,7 @@ test('what happens while a machine can be used ends with that', async () => {
   expect([machines.usable(), machines.away()]).toEqual([[], []]);
 });
 
-test('a machine is away since it was heard last, or since it joined', () => {
+test('a machine counts as away since it was last heard, or since it joined', () => {
   const { machines } = scene();
   const [, silent, answering] = machines.update([
     node('new'),
@@ -151,14 +151,14 @@ test('a machine is away since it was heard last, or since it joined', () => {
   expect(machines.list()[1]).not.toHaveProperty('info');
 });
 
-test('another process is told the way to a machine that can be used', () => {
+test('another process gets the way to a usable machine', () => {
   const { machines } = scene({ a: {} });
   const theirs = { authority: 'theirs' } as ControlIdentity;
   expect(machines.way('a', () => theirs)).toMatchObject({ place: { nodeId: 'a', port: 3010 }, identity: theirs });
   expect(() => machines.way('b', () => theirs)).toThrow('out of reach');
 });
 
-test('layers that a machine lacks come from the store, or from a machine that has them, once at a time', async () => {
+test('missing layers come from the store, or from a machine that has them, once at a time', async () => {
   const { machines, told, here } = scene({ a: { layers: ['l1', 'l2'] }, b: { layers: ['l1'] }, c: { isAway: true } });
   expect(await machines.layers.holders(['l1', 'l2'])).toEqual(['a']);
   expect((await machines.layers.holder('l2')) as unknown).toBe(machines.known('a').machine);
@@ -179,7 +179,7 @@ test('layers that a machine lacks come from the store, or from a machine that ha
   expect(told).toHaveLength(1);
 });
 
-test('a store that fails is no reason not to ask the machines', async () => {
+test('if the store fails, the machines are asked all the same', async () => {
   const { machines, told, logged } = scene({ a: { layers: ['l'] }, b: {} });
   machines.layers.fromStore = () => Promise.reject(new AtollError('unavailable', 'the store is away'));
   await machines.layers.ensure('b', ['l']);
@@ -187,7 +187,7 @@ test('a store that fails is no reason not to ask the machines', async () => {
   expect(logged).toEqual([expect.stringContaining('the store is away')]);
 });
 
-test('memory that a sandbox begins with is brought to a machine that it fits', async () => {
+test('memory that a sandbox starts with is brought to a machine that it fits', async () => {
   const { machines, told, logged } = scene({ a: {} });
   const brought: string[] = [];
   const create = (image: object) => machines.get('a').create({ image: { layers: [], ...image } } as never);

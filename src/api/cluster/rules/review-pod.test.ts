@@ -46,7 +46,7 @@ async function reviewed(status: object, pod: object = there, code = 200) {
   return { outcome, asked };
 }
 
-test('the pod of the account tells the addresses of its machine; control asks as itself', async () => {
+test('the pod of the account determines its machine’s addresses; control asks as itself', async () => {
   const { outcome, asked } = await reviewed(good);
   expect(outcome).toEqual({ hostAddresses: ['10.0.0.7', 'fd00::7'] });
   expect(asked.map(({ path }) => path)).toEqual([
@@ -70,7 +70,7 @@ for (const [what, [status, pod]] of Object.entries(strangers))
     expect((await reviewed(status, pod)).outcome).toMatchObject({ code: 'unauthenticated' });
   });
 
-test('a Kubernetes that refuses to answer lets nobody in, and may later', async () => {
+test('if Kubernetes refuses to answer, nobody is admitted for now', async () => {
   const { outcome } = await reviewed(good, there, 403);
   expect(outcome).toMatchObject({ code: 'unavailable', message: expect.stringContaining('403') });
 });

@@ -30,7 +30,7 @@ const listed = async () => {
   return key.keyId;
 };
 
-test('a team has a thousand keys and no more, and those of lists do not count', async () => {
+test('a team has at most a thousand keys, not counting those of lists', async () => {
   for (let count = 0; count < 1000; count++) await createApiKey(deps, mine, `k${count}`);
   await expect(createApiKey(deps, mine, 'more')).rejects.toMatchObject({
     code: 'rate_limited',
@@ -47,7 +47,7 @@ test('a team has a thousand keys and no more, and those of lists do not count', 
   await createApiKey(deps, mine, 'one more', null, 1001);
 });
 
-test('keys are listed the oldest first, with who made them', async () => {
+test('keys are listed the oldest first, with their makers', async () => {
   await createApiKey(deps, mine, 'by the operator');
   const made = await createMembersKey(deps, mine, 'by Ada', ada.userId);
   expect(made.createdBy).toMatchObject({ name: 'Ada' });
@@ -60,13 +60,13 @@ test('keys are listed the oldest first, with who made them', async () => {
   ]);
 });
 
-test('who is no admin, or none any more, makes no key', async () => {
+test('a user who is not an admin, or no longer one, makes no key', async () => {
   for (const userId of [bob.userId, newUuid()])
     await expect(createApiKey(deps, mine, 'k', userId)).rejects.toMatchObject({ code: 'forbidden' });
   expect(await names()).toEqual([]);
 });
 
-test('no key is called as those that lists make, nor by another name than it has there', async () => {
+test('no key can take the name of keys that lists make, and those can’t be renamed', async () => {
   const { key } = await createApiKey(deps, mine, 'k');
   for (const refused of [
     () => createApiKey(deps, mine, listedKeyName),
@@ -76,7 +76,7 @@ test('no key is called as those that lists make, nor by another name than it has
   await expect(renameTeamKey(db, mine, await listed(), 'mine')).rejects.toMatchObject({ code: 'conflict' });
 });
 
-test('a key of the team is renamed and revoked, and no other', async () => {
+test('a key of the team is renamed and revoked, and no other team’s', async () => {
   const { key } = await createApiKey(deps, mine, 'k');
   await renameTeamKey(db, mine, key.keyId, 'renamed');
   expect(await names()).toEqual(['renamed']);
@@ -89,7 +89,7 @@ test('a key of the team is renamed and revoked, and no other', async () => {
     await expect(refused()).rejects.toMatchObject({ code: 'invalid' });
 });
 
-test('a key that is revoked is not known any more, though it was used a moment ago', async () => {
+test('a revoked key is no longer known, even if it was used a moment ago', async () => {
   const { key } = await createApiKey(deps, mine, 'k');
   const { digest } = key;
   expect(await deps.credentials.apiKey(digest)).not.toBeNull();

@@ -139,12 +139,12 @@ test.each(wrong)('%s: %s is not', async (way, _, sent) => {
   await expect(find(way, sent)).rejects.toMatchObject(refused);
 });
 
-test('where the installation has no such token, none is good', async () => {
+test('where the installation has no such token, none is valid', async () => {
   await expect(find('admin', { adminToken: 'null' }, true, { adminToken: null })).rejects.toMatchObject(refused);
   await expect(find('metricsToken', { bearer: 'null' }, true, { metricsToken: null })).rejects.toMatchObject(refused);
 });
 
-test('the token of a volume is worth nothing without the volume, and for another team', async () => {
+test('the token of a volume is worthless without the volume, and for another team', async () => {
   const bearer = await volumeOf('v2');
   await db.deleteFrom('volumes').where('volume_id', '=', 'v2').execute();
   await expect(find('volumeToken', { bearer })).rejects.toMatchObject(refused);
@@ -153,13 +153,13 @@ test('the token of a volume is worth nothing without the volume, and for another
   await expect(find('volumeToken', { bearer })).rejects.toMatchObject(refused);
 });
 
-test('a good credential counts whatever else is sent, and the first way that holds', async () => {
+test('a valid credential counts whatever else is sent, and the first valid way decides', async () => {
   const ways: Way[] = ['apiKey', 'userTeam', 'admin'];
   expect(await find(ways, { apiKey: 'x', adminToken: 'admin' })).toMatchObject({ kind: 'admin' });
   expect(await find(ways, { apiKey: key.text, adminToken: 'admin' })).toMatchObject(asKey);
 });
 
-test('who sends nothing good is told what is needed, and who sends a key that it is of nowhere', async () => {
+test('without a valid credential the error says what is needed, and that an unknown key is of nowhere', async () => {
   const message = (text: string) => ({ message: `No valid credential was sent: ${text}` });
   const needs =
     "this needs the header X-API-Key with an API key of your team, or X-Admin-Token, or an operator's session";

@@ -35,7 +35,7 @@ const digestOfToken = (text: string) => digestOf('accessToken', text) ?? '';
 const sessionOf = (userId: string | null, isOperator: boolean) =>
   beginSession(deps, { userId, isOperator }, { address: '192.0.2.1', userAgent: 'test' });
 
-test('what was found is remembered until something changes, here or elsewhere', async () => {
+test('found credentials are remembered until something changes, here or elsewhere', async () => {
   const { cache, state } = process();
   const { text, key } = await createApiKey(deps, team, 'k');
   const digest = digestOfKey(text);
@@ -51,7 +51,7 @@ test('what was found is remembered until something changes, here or elsewhere', 
   expect((await cache.team(team.teamId))?.name).toBe('Other');
 });
 
-test('what is not there is asked for anew', async () => {
+test('missing credentials are looked up again', async () => {
   const { cache } = process();
   expect(await cache.team('later')).toBeNull();
   await db
@@ -63,7 +63,7 @@ test('what is not there is asked for anew', async () => {
   expect(await cache.team('later')).not.toBeNull();
 });
 
-test('what was read before a change is not remembered after it', async () => {
+test('a credential read before a change is not remembered after it', async () => {
   const { cache } = process();
   const { text, key } = await createApiKey(deps, team, 'k');
   const reading = cache.apiKey(digestOfKey(text));
@@ -120,7 +120,7 @@ test('the rights of a session end with those of its user, and it ends with the u
   expect(await cache.session(ofGone.session.digest)).toBeNull();
 });
 
-test('when credentials were last used is written down, once', async () => {
+test('the last use of credentials is recorded, once', async () => {
   const { cache } = process();
   const [key, token, session] = [
     await createApiKey(deps, team, 'k'),

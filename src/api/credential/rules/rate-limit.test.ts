@@ -4,7 +4,7 @@ import { limitsFrom } from '../../team/rules/limits.ts';
 import type { Caller } from '../caller.ts';
 import { chargeBody, chargeTime, limitRate, RateLimiter } from './rate-limit.ts';
 
-test('what was saved up is spent first, then the rate', () => {
+test('savings are spent first, then the rate', () => {
   let nowMs = 0;
   const limiter = new RateLimiter(() => nowMs);
   const take = () => limiter.take('team', 2);
@@ -28,7 +28,7 @@ test('a slow rate says how long to wait, and each team has its own', () => {
   expect(limiter.take('b', 0.1)).toMatchObject({ remaining: 0 });
 });
 
-test('however many callers come, one that is at work is not forgotten', () => {
+test('however many callers come, an active one is not forgotten', () => {
   const limiter = new RateLimiter(() => 0);
   limiter.take('busy', 1);
   for (let i = 0; i < 30_000; i++) {
@@ -38,7 +38,7 @@ test('however many callers come, one that is at work is not forgotten', () => {
   expect(limiter.take('busy', 1).remaining).toBe(2);
 });
 
-test('what is spent more is paid back before the next request, and never more than could be saved up', () => {
+test('overspending is paid back before the next request, up to the most that can be saved', () => {
   let nowMs = 0;
   const limiter = new RateLimiter(() => nowMs);
   const take = () => limiter.take('team', 2);
@@ -55,7 +55,7 @@ test('what is spent more is paid back before the next request, and never more th
   expect(take().remaining).toBe(0);
 });
 
-test('one whose rate has no limit owes nothing', () => {
+test('a caller without a limit owes nothing', () => {
   const limiter = new RateLimiter(() => 0);
   limiter.take('team', 2);
   limiter.spend('team', 0, 1_000);
@@ -71,7 +71,7 @@ const session = (userId: string | null, isOperator: boolean) =>
   ({ kind: 'session', user: userId === null ? null : { userId }, session: { isOperator } }) as Caller;
 const scene = () => ({ limitsOf: limitsFrom({ requestsPerSecond: 7 }), rateLimiter: new RateLimiter(() => 0) });
 
-test('a team has its own rate, a person who acts for none that of the installation', () => {
+test('a team has its own rate, and a person who acts for none has the installation’s', () => {
   const deps = scene();
   expect(limitRate(deps, key)).toMatchObject({ limit: 50, remaining: 49 });
   // The holder of a token for one of the team's volumes shares the team's bucket.
@@ -80,7 +80,7 @@ test('a team has its own rate, a person who acts for none that of the installati
   expect(limitRate(deps, session('u', false))).toMatchObject({ limit: 70, remaining: 68 });
 });
 
-test('an operator has no limit, nor has who is nobody yet, nor a team whose rate is 0', () => {
+test('there is no limit for an operator, a caller not yet known, or a team whose rate is 0', () => {
   const free = { kind: 'team', team: { teamId: 'f', limits: { requestsPerSecond: 0 } } } as Caller;
   const scraper: Caller = { kind: 'scraper', actor: null };
   for (const caller of [null, operatorForTeam, session('u', true), session(null, true), free, scraper])
@@ -89,7 +89,7 @@ test('an operator has no limit, nor has who is nobody yet, nor a team whose rate
   expect(limitRate(scene(), session(null, false))).toBe(null);
 });
 
-test('what looks at many rows counts as the time that it takes', () => {
+test('a request that reads many rows counts by its time', () => {
   const deps = scene();
   limitRate(deps, key);
   chargeTime(deps, key, 0.9);
@@ -98,7 +98,7 @@ test('what looks at many rows counts as the time that it takes', () => {
   expect(limitRate(deps, key)?.remaining).toBe(37);
 });
 
-test('a long body counts as the requests that it takes as much time as', () => {
+test('a long body counts as the number of requests that take as much time', () => {
   const deps = scene();
   limitRate(deps, key);
   chargeBody(deps, key, 16_383);

@@ -23,7 +23,7 @@ function letIn(
   return passed;
 }
 
-test('a client may send some wrong credentials at once, then so many a second; others are not held up', () => {
+test('a client may send some wrong credentials at once, then so many per second; others are not delayed', () => {
   let nowMs = 0;
   const limiter = new RateLimiter(() => nowMs);
   const saved = wrongCredentialsPerSecond * 10;
@@ -41,7 +41,7 @@ test('addresses of one IPv6 network are one client, and a proxy in front is not 
   expect(letIn(limiter, 200, index => `192.0.2.${index}, 203.0.113.9, 10.0.0.1`)).toBe(saved);
 });
 
-test('who is on the machine, and what else goes wrong, is not counted', () => {
+test('clients on the machine, and other errors, are not counted', () => {
   const limiter = new RateLimiter(() => 0);
   expect(letIn(limiter, 1000, () => '')).toBe(1000);
   expect(letIn(limiter, 1000, () => '203.0.113.7', new AtollError('forbidden', 'no'))).toBe(1000);

@@ -40,7 +40,7 @@ function world() {
   return { state, process };
 }
 
-test('a clock of the database that is set changes no time, and nor does one that is put right', async () => {
+test('setting the database’s clock changes no time, and neither does correcting it', async () => {
   const { state, process } = world();
   const both = [await process(), await process()];
   for (const { own } of both) own.machines = 20;
@@ -59,7 +59,7 @@ test('a clock of the database that is set changes no time, and nor does one that
   expect(state.correctionUs).toBe(0);
 });
 
-test('a process that stood still with its clock takes the time that went by without it', async () => {
+test('a process that stood still with its clock takes over the time that passed without it', async () => {
   const { process, state } = world();
   const one = await process();
   state.passedMs += 60_000;
@@ -70,7 +70,7 @@ test('a process that stood still with its clock takes the time that went by with
   expect([one.wrongMs(), state.revision]).toEqual([0, 0]);
 });
 
-test('while machines that are there say nothing, a process goes on as before', async () => {
+test('while machines are there but report nothing, a process goes on as before', async () => {
   const { process, state } = world();
   const one = await process();
   state.wrongMs = 3_600_000;
@@ -80,7 +80,7 @@ test('while machines that are there say nothing, a process goes on as before', a
   expect([await one.sync(), one.wrongMs(), state.revision]).toEqual([3_600_000, 0, 1]);
 });
 
-test('where there is no machine, the database is right', async () => {
+test('without any machine, the database is right', async () => {
   const { process, state } = world();
   const one = await process();
   state.wrongMs = 5_000;
@@ -103,7 +103,7 @@ test('a clock that goes 5 % too fast makes the time wrong by no more than a seco
   expect(state.revision).toBeGreaterThan(50);
 });
 
-test('small differences are followed', async () => {
+test('small differences are adopted', async () => {
   const { process, state } = world();
   const one = await process();
   one.own.machines = 0;
@@ -111,7 +111,7 @@ test('small differences are followed', async () => {
   expect([await one.sync(), one.wrongMs(), state.revision]).toEqual([0, -400, 0]);
 });
 
-test('machines say how much time went by: the middle one of those that are heard after the question', async () => {
+test('the median of the machines heard after the request says how much time has passed', async () => {
   let hereMs = 1_000;
   const passed = new PassedTime(() => hereMs);
   const say = (aheadMs: Record<string, number>, epoch = 'one') => {

@@ -31,7 +31,7 @@ const create = (change: Partial<Input> = {}, most?: number) =>
 const entries = (count: number, text = 'v') =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`.padEnd(4), text]));
 
-test('a secret is found by its ID and by its name, in whatever case, by its own team', async () => {
+test('a secret is found by its ID and by its name, upper or lower case, by its own team', async () => {
   const { secretId, sealedValue } = await create({ name: ' Api_Key-1 ', value: 'hush', metadata: { a: 'b' } });
   expect(sealedValue).not.toContain('hush');
   for (const name of [secretId, 'api_key-1', ' API_KEY-1 ']) {
@@ -84,7 +84,7 @@ test.each(beyond)('a secret with %s is refused, and so is a change to it', async
   await expect(updateSecret(deps, mine, 'key', { value: 'v', ...input })).rejects.toThrow(why);
 });
 
-test('a team has each name once, and as many secrets as it may', async () => {
+test('a team has each name once, and its maximum of secrets', async () => {
   await create({ name: 'a' }, 2);
   await expect(create({ name: 'A' }, 2)).rejects.toMatchObject({ code: 'conflict' });
   await create({ name: 'b' }, 2);
@@ -108,7 +108,7 @@ test('changes at the same time are made one after the other', async () => {
   expect((await readSecret(db, mine, 'key')).currentVersion).toBe(4);
 });
 
-test('a change that others are always ahead of is given up after a few tries', async () => {
+test('a change is given up after a few tries if others are always ahead of it', async () => {
   const { secretId } = await create();
   let tries = 0;
   // Happens between reading the secret and changing it.
@@ -125,13 +125,13 @@ test('a change that others are always ahead of is given up after a few tries', a
   expect(tries).toBe(5);
 });
 
-test('of two who remove a secret at the same time one has removed it', async () => {
+test('of two callers who remove a secret at the same time, one has removed it', async () => {
   await create();
   const outcomes = await Promise.allSettled([removeSecret(db, mine, 'key'), removeSecret(db, mine, 'key')]);
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
 });
 
-test('a secret that is removed is gone, and nobody else’s is removed', async () => {
+test('a removed secret is gone, and nobody else’s is removed', async () => {
   await create();
   await expect(removeSecret(db, theirs, 'key')).rejects.toMatchObject({ code: 'not_found' });
   await removeSecret(db, mine, 'key');
@@ -139,7 +139,7 @@ test('a secret that is removed is gone, and nobody else’s is removed', async (
     await expect(again()).rejects.toMatchObject({ code: 'not_found', message: 'Secret "key" was not found' });
 });
 
-test('secrets are listed by pages, the newest first, of a hundred where nothing is said', async () => {
+test('secrets are listed by pages, the newest first, by default a hundred', async () => {
   const names = Array.from({ length: secretPageMax + 1 }, (_, index) => `s${index}`);
   for (const name of names) {
     nowUs++;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { isLive, sessionIdleSeconds, sessionSeconds } from './lifetime.ts';
 
-test('a session ends when it was idle for long, and at its end whatever it does', () => {
+test('a session ends after a long idle time, and at its latest end in any case', () => {
   const second = 1_000_000;
   const session = { createdAtUs: 0, lastUsedAtUs: 0 };
   expect(isLive(session, (sessionIdleSeconds - 1) * second)).toBe(true);

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createPasswords } from './passwords.ts';
 
-test('a password is verified by its own hash, and nobody has the other one', async () => {
+test('a password is verified by its own hash, and no password has the placeholder hash', async () => {
   const passwords = createPasswords();
   const hash = await passwords.hash('correct horse battery');
   expect(hash).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$');
@@ -10,7 +10,7 @@ test('a password is verified by its own hash, and nobody has the other one', asy
   expect(await passwords.verify('', null)).toBe(false);
 });
 
-test('those who wait are bounded', async () => {
+test('the number of waiting callers is limited', async () => {
   const passwords = createPasswords({ atOnce: 1, waitingMax: 1 });
   const tries = await Promise.allSettled([1, 2, 3].map(() => passwords.verify('x', null)));
   expect(tries.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);

@@ -58,7 +58,7 @@ test('a link, a token and a password begin a session, with the rights that each 
   }
 });
 
-test('all that is not good is refused alike', async () => {
+test('all invalid proofs are refused alike', async () => {
   const wrong: SignIn[] = [
     {},
     { code: '0'.repeat(64) },
@@ -73,7 +73,7 @@ test('all that is not good is refused alike', async () => {
   for (const proof of wrong) await expect(begin(proof)).rejects.toMatchObject(refused);
 });
 
-test('a link works once, for its time, and for who is there', async () => {
+test('a link works once, in its time, and for an existing user', async () => {
   const code = await codeFor(ada.userId);
   await begin({ code });
   await expect(begin({ code })).rejects.toMatchObject(refused);
@@ -89,7 +89,7 @@ test('a link works once, for its time, and for who is there', async () => {
   await expect(begin({ code: ofGone })).rejects.toMatchObject(refused);
 });
 
-test('what ends while it is looked at begins no session', async () => {
+test('a proof that ends while it is checked begins no session', async () => {
   const before = (await db.selectFrom('sessions').select('session_id').execute()).length;
   // Checking a password takes long, and it was changed meanwhile.
   const changing: Passwords = {
@@ -111,7 +111,7 @@ test('what ends while it is looked at begins no session', async () => {
   expect((await db.selectFrom('sessions').select('session_id').execute()).length).toBe(before + 1);
 });
 
-test('of an account five passwords are tried, and then one in two seconds, whether it is there or not', async () => {
+test('five passwords are tried for an account, and then one in two seconds, whether it exists or not', async () => {
   it.triedAtMs += 100_000;
   for (const email of ['ada', 'nobody']) {
     for (let tries = 0; tries < 5; tries++)
@@ -128,7 +128,7 @@ test('of an account five passwords are tried, and then one in two seconds, wheth
   await begin(passwordOf('ada', 'Ada'));
 });
 
-test('a session proves again whose it is, and by nothing of somebody else', async () => {
+test('a session proves again whose it is, but not with somebody else’s proof', async () => {
   it.triedAtMs += 100_000;
   const { session } = await begin(passwordOf('ada', 'Ada'));
   const provenAt = async () => (await findSession(db, session.digest))?.provenAtUs;

@@ -92,7 +92,7 @@ function keeping({ work = async () => {}, areStored = true, unlisted = [] }: Par
 
 type Keeping = { work: Work; areStored: boolean; unlisted: string[] };
 
-test('volumes that have changed are copied, after what was left was taken back', async () => {
+test('changed volumes are copied, after leftovers were taken back', async () => {
   for (const id of ['v1', 'v2', 'same']) await volume(id, id === 'v2' ? 'b' : 'a');
   await db
     .updateTable('volumes')
@@ -104,7 +104,7 @@ test('volumes that have changed are copied, after what was left was taken back',
   expect(done[0]).toBe('settle');
 });
 
-test('what is being moved, or is not there, is left alone, and without a store nothing is copied', async () => {
+test('a volume that is being moved, or is missing, is left alone, and without a store nothing is copied', async () => {
   await volume('moving', 'a', 'b');
   await volume('elsewhere', 'out of reach');
   await volume('unlisted');
@@ -113,7 +113,7 @@ test('what is being moved, or is not there, is left alone, and without a store n
   expect(await keeping({ areStored: false }).rounded()).toEqual(['settle']);
 });
 
-test('a machine that is emptied by moves loses the volumes that no sandbox has', async () => {
+test('a machine that is emptied by moves gives up the volumes that no sandbox has', async () => {
   for (const id of ['free', 'used']) await volume(id);
   await use('used');
   for (const status of ['moving', 'evicting'] as const) {
@@ -126,7 +126,7 @@ test('a machine that is emptied by moves loses the volumes that no sandbox has',
   expect(await keeping().rounded()).toEqual(['copy free 5', 'copy used 5', 'settle']);
 });
 
-test('two are worked on at a time, each of them once', async () => {
+test('two volumes are worked on at a time, each of them once', async () => {
   for (const id of ['v1', 'v2', 'v3']) await volume(id);
   const go = Promise.withResolvers<void>();
   const { done, round, settled } = keeping({ work: () => go.promise });
@@ -142,7 +142,7 @@ test('two are worked on at a time, each of them once', async () => {
   expect(done.slice(5)).toEqual(['settle', 'copy v1 5', 'copy v2 5', 'copy v3 5']);
 });
 
-test('what failed is said, and tried again a while later', async () => {
+test('a failure is logged, and tried again a while later', async () => {
   await volume('v');
   using now = spyOn(performance, 'now').mockReturnValue(1000);
   const { logged, rounded } = keeping({ work: () => Promise.reject(new Error('the disk is gone')) });
@@ -156,14 +156,14 @@ test('what failed is said, and tried again a while later', async () => {
   expect(logged).toHaveLength(2);
 });
 
-test('what somebody else works on is no failure, and is looked at in the next round', async () => {
+test('work of somebody else is no failure, and is checked again in the next round', async () => {
   await volume('v');
   const { logged, rounded } = keeping({ work: () => Promise.reject(new AtollError('conflict', 'it is used')) });
   for (let rounds = 0; rounds < 2; rounds++) expect(await rounded()).toEqual(['copy v 5', 'settle']);
   expect(logged).toEqual([]);
 });
 
-test('one that fails otherwise is no conflict', async () => {
+test('another failure is not taken for a conflict', async () => {
   await volume('v');
   const { logged, rounded } = keeping({ work: () => Promise.reject(new AtollError('no_space', 'it is full')) });
   expect(await rounded()).toEqual(['copy v 5', 'settle']);

@@ -39,7 +39,7 @@ function opened(path: string, flags: string) {
 
 const newPath = () => join(folder, newUuid());
 
-test('a token is for one volume, however its ID is written', () => {
+test('a token is for one volume, in any spelling of its ID', () => {
   const volume = { volumeId: 'abc', nodeId: 'n', name: 'data', movingTo: null } as VolumeRecord;
   const callerOf = (volume: VolumeRecord): VolumeCaller => ({
     ...{ kind: 'volume', actor: null, team: {} as TeamRecord, volume },
@@ -56,14 +56,14 @@ test('a token is for one volume, however its ID is written', () => {
   );
 });
 
-test('what is made without saying how belongs to the usual owner, and does not take the place of anything', () => {
+test('by default a new entry belongs to the usual owner, and replaces nothing', () => {
   expect(newEntry('file', { path: '/f' })).toEqual({ uid: 9090, gid: 9090, mode: 0o666, force: false });
   expect(newEntry('directory', { path: '/d' }).mode).toBe(0o777);
   const said = { uid: 1, gid: 2, mode: 0o600, force: true };
   expect(newEntry('file', { path: '/f', ...said })).toEqual(said);
 });
 
-test('a removal is its team’s, but on a machine that knows of no teams', async () => {
+test('a removal belongs to its team, except on a machine that knows no teams', async () => {
   const asked: unknown[][] = [];
   const machine = (code: ConstructorParameters<typeof AtollError>[0], argumentsMax: number) => ({
     async removeEntry(...args: unknown[]) {
@@ -117,7 +117,7 @@ const bodyOf = (...parts: string[]) =>
     },
   });
 
-test('an upload is kept with all that came of it, of a length that was said or not', async () => {
+test('a complete upload is kept, with or without an announced length', async () => {
   for (const length of [null, 9]) {
     const { upload, path, ended, isOpen } = taking();
     expect(await upload(bodyOf('one ', 'three'), { length })).toMatchObject({ name: 'f' });
@@ -147,13 +147,13 @@ test('an upload that ends too early is dropped', async () => {
   expect([ended, isOpen()]).toEqual([dropped, false]);
 });
 
-test('an upload into a full volume says so', async () => {
+test('an upload into a full volume reports that', async () => {
   const { upload, ended } = taking({ path: '/dev/full', flags: 'w' });
   await expect(upload(bodyOf('x'))).rejects.toMatchObject({ code: 'no_space', message: 'The volume is full' });
   expect(ended).toEqual([['dropped', 'w']]);
 });
 
-test('another failure of a write is told as it is, also where nothing can be dropped any more', async () => {
+test('another failure of a write is reported as such, even where nothing can be dropped any more', async () => {
   const path = newPath();
   writeFileSync(path, '');
   const drop = async () => {
@@ -217,13 +217,13 @@ test.each([0, 1, mib, mib + 1, 3 * mib + 7])('a file of %i bytes is answered who
   await untilClosed(served.isOpen);
 });
 
-test('of a file that has grown since, as much is answered as was promised', async () => {
+test('of a file that has grown since, only the promised part is answered', async () => {
   await using served = serving({ bytes: 2 * mib, sizeBytes: mib + 1 });
   expect(await fetch(served.url).then(response => response.bytes())).toHaveLength(mib + 1);
   await untilClosed(served.isOpen);
 });
 
-test('an answer of a file that became shorter breaks off', async () => {
+test('the answer with a file that became shorter breaks off', async () => {
   await using served = serving({ bytes: mib, sizeBytes: 3 * mib });
   await expect(fetch(served.url).then(response => response.bytes())).rejects.toThrow();
   await untilClosed(served.isOpen);

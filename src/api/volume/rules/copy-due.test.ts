@@ -22,7 +22,7 @@ test('a volume without a copy is copied, and one that has not changed since is n
   expect(isCopyDue(copiedAt(5.25), state(5.25), 1_000_000 * second)).toBe(false);
 });
 
-test('one that changed is copied half a minute after its last copy, and in a sandbox a quarter of an hour', () => {
+test('a changed volume is copied half a minute after its last copy, and in a sandbox a quarter of an hour', () => {
   for (const [isInSandbox, seconds] of [
     [false, 30],
     [true, 900],

@@ -3,7 +3,7 @@ import { VolumeUploads, volumeUploadsPerTeamMax } from './uploads.ts';
 
 const staying = new AbortController().signal;
 
-test('a team that has its share of a machine waits, and holds up nobody else and no other machine', async () => {
+test('a team that has used its share of a machine waits, and delays nobody else and no other machine', async () => {
   const uploads = new VolumeUploads(20);
   const places = await Promise.all(
     Array.from({ length: volumeUploadsPerTeamMax }, () => uploads.begin('node', 'team', staying)),
@@ -16,7 +16,7 @@ test('a team that has its share of a machine waits, and holds up nobody else and
   await next;
 });
 
-test('files of a team that wait for the disk keep no other team waiting, and no other machine', async () => {
+test('files of a team that wait for the disk delay no other team, and no other machine', async () => {
   const uploads = new VolumeUploads(20);
   const slow = Promise.withResolvers<void>();
   const begun: string[] = [];

@@ -212,7 +212,7 @@ for (const [how, presign] of [
     expect(copies.isBusy(volumeId)).toBe(false);
   });
 
-test('a volume goes to another machine, and is sealed until nothing of it is left on its own', async () => {
+test('a volume moves to another machine, and is sealed until nothing of it is left on the first one', async () => {
   const { copies, volume, a, b, volumeId, row, removals, logged } = await scene();
   await copies.move(await volume(), 'b');
   expect([a.has.has(volumeId), b.has.get(volumeId)]).toEqual([false, 'content']);
@@ -222,7 +222,7 @@ test('a volume goes to another machine, and is sealed until nothing of it is lef
   expect([a.fixed.size, copies.isBusy(volumeId), logged]).toEqual([0, false, []]);
 });
 
-test('what the first machine can’t remove now is removed later', async () => {
+test('leftovers that the first machine can’t remove now are removed later', async () => {
   const { copies, volume, a, volumeId, row, removals, logged } = await scene({ before: failingAt('a remove') });
   await copies.move(await volume(), 'b');
   expect(await row()).toMatchObject({ ...atHome, node_id: 'b' });
@@ -242,14 +242,14 @@ test.each(['a seal', 'a openRead', 'a requireFixed', 'b openWrite', 'b keepWrite
   },
 );
 
-test('a machine that can’t be told to release is no reason to fail: that runs out', async () => {
+test('if a machine can’t be told to release a volume, nothing fails: what was fixed expires', async () => {
   const { copies, volume, state, row } = await scene({ before: failingAt('a release') });
   await copies.copy(await volume(), state);
   await copies.move(await volume(), 'b');
   expect(await row()).toMatchObject({ ...atHome, node_id: 'b' });
 });
 
-test('a copy that fails releases what was fixed, and the volume has the copy that it had', async () => {
+test('a failed copy releases the volume, which keeps its earlier copy', async () => {
   const { copies, volume, state, a, row, volumeId } = await scene({ before: failingAt('a openRead') });
   await expect(copies.copy(await volume(), state)).rejects.toThrow('a openRead failed');
   expect(await row()).toMatchObject({ ...atHome, copy_id: null });
@@ -288,7 +288,7 @@ test('nothing is done with a volume that another process works on', async () => 
   expect(a.asked).toEqual([]);
 });
 
-test('a volume that is used, is gone, or has left something elsewhere does not move, and it says why', async () => {
+test('a volume that is in use, gone, or has leftovers elsewhere does not move, and the error says why', async () => {
   const { copies, volume, volumeId, a } = await scene();
   const { name } = await volume();
   const asked = await volume();
@@ -318,7 +318,7 @@ test('a move that another process has settled meanwhile does not count', async (
   expect([b.has.get(volumeId), await removals('b')]).toEqual(['content', 1]);
 });
 
-test('what was moved to a machine after all stays there', async () => {
+test('content that was moved to a machine after all stays there', async () => {
   const { copies, volume, b, volumeId, take } = await scene({
     async before(step) {
       if (step !== 'a requireFixed') return;
@@ -330,7 +330,7 @@ test('what was moved to a machine after all stays there', async () => {
   expect(b.has.get(volumeId)).toBe('content');
 });
 
-test('what processes that are over have begun is taken back', async () => {
+test('the work of processes that are over is taken back', async () => {
   const { copies, row, take, b, volumeId, removals } = await scene();
   b.has.set(volumeId, 'half of it');
   await recordVolumeRemoval(db, { volumeId, nodeId: 'b' }, clock());
@@ -371,7 +371,7 @@ test('a restore that fails leaves the volume where it was', async () => {
   expect([b.asked, b.has.has(volumeId)]).toEqual([['openWrite', 'keepWrite', 'remove'], false]);
 });
 
-test('copies need a store, and one that can be used', async () => {
+test('copies need a store that can be used', async () => {
   const without = await scene({ withoutStore: true });
   const needed = { code: 'precondition', message: expect.stringContaining('ATOLL_STORE') };
   expect(without.copies.areStored).toBe(false);
