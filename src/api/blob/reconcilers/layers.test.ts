@@ -67,7 +67,7 @@ test('layers that no machine has don’t hold up others, even of more builds tha
   expect(it.stored).toEqual(['there']);
 });
 
-test('the reason why a build’s layers are not stored is logged once, and again when it changes or comes back', async () => {
+test('why a build’s layers are not stored is logged once, and again when that changes or comes back', async () => {
   const lost = await built('lost');
   const { it, round } = cluster();
   for (let rounds = 0; rounds < 3; rounds++) await round();

@@ -231,7 +231,7 @@ test('a run taken back while its machine was given up is removed, wherever the s
   expect(await stateOf('here')).toBe('paused');
 });
 
-test('a database that may lack answered changes only forgets sandboxes that no machine has as any execution', async () => {
+test('a database that may lack changes only forgets sandboxes that no machine has as any execution', async () => {
   await suspect();
   const { reconcile, a, b, told } = scene();
   for (const id of ['gone', 'runs', 'sleeps', 'aside']) await row(id);
