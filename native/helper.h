@@ -63,7 +63,7 @@ int openIdmapped(const char *path, int userns, uint64_t attributes); // root.c
 // A detached overlay mount: layers lowest first; `disk` holds upper/ and work/; `userns` shifts owners to `base`.
 int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *); // root.c
 
-// The programs of snapshot-program.c. Answers the exit status, or -1 where the arguments are not theirs.
+// The programs of snapshot-program.c. Answers the exit status, or -1 if the arguments are not theirs.
 int snapshotProgram(int count, char **argument);
 int watchPaths(const char *pid, const char *groupFile, const char *imagePath, char **disk); // snapshot-watches.c
 int undoDump(const char *pid, const char *processFile);                                      // snapshot-undo.c

@@ -80,7 +80,7 @@ void freeSums(struct sums *all) {
   }
 }
 
-// Adds a line to what was read; -1 where it is malformed.
+// Adds a line to what was read; -1 if it is malformed.
 static int addLine(struct sums **all, const char *line) {
   struct sums *s = *all;
   int isFile = !strncmp(line, "file ", 5);

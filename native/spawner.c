@@ -34,7 +34,7 @@ struct requestHead {
   uint32_t uid;
   uint32_t gid;
   uint32_t groups;    // behind the head, 32 bits each
-  uint32_t arguments; // texts behind the groups, each with a zero byte: the directory, so many arguments, variables
+  uint32_t arguments; // number of arguments; behind the groups: directory, arguments, variables, each with a NUL
 };
 
 enum { replyStarted = 1 /* id, PID */, replyFailed = 2 /* id, errno */, replyEnded = 3 /* PID, wait status */, replyRuns = 4 /* PID, 0 or 1 */ };

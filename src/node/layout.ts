@@ -16,7 +16,7 @@ export const gatewayAddress = '169.254.0.22';
  * 4193): if a name has addresses of both families, programs prefer IPv4 to it (RFC 6724).
  */
 export const innerAddressV6 = 'fda7:110:5b3c::21';
-/** The gateway by IPv6, on the link alone. */
+/** The IPv6 gateway, which exists only on the link. */
 export const gatewayAddressV6 = 'fe80::22';
 /** Link-layer address of a sandbox's end of its link. */
 export const innerMac = '02:a0:11:00:00:21';

@@ -77,7 +77,7 @@ export async function openStream(fd: number, request: AgentRequest, options: Str
     error: (_: Bun.Socket, error: Error) =>
       reject(new AtollError('unavailable', `the agent can't be reached: ${messageOf(error)}`, { cause: error })),
   };
-  // The runtime takes a connected descriptor where the types know only an address.
+  // The runtime accepts a connected descriptor, but its types know only an address.
   const socket = await Bun.connect({ fd, socket: handlers } as unknown as Bun.UnixSocketOptions<undefined>);
   const { signal, timeoutMs } = options;
   const onAbort = () => reject(signal?.reason);

@@ -38,7 +38,7 @@ export function createPins(
       writeFileSync(fileOf(path), chosen.join(','), { flag: 'r+' });
       return true;
     } catch {
-      return false; // no cpuset for this group: its limit of time holds all the same
+      return false; // no cpuset for this group: its limit of time still holds
     }
   };
   const pin = (path: string, chosen: readonly number[]) => {

@@ -10,7 +10,7 @@ const lifeMsMax = 60_000;
 /** A user namespace with the ID range of a sandbox, and a process that keeps it. */
 type UserNamespace = AsyncDisposable & { fd: number; baseId: number };
 
-/** Makes a user namespace as a sandbox gets one. Fails where the host forbids it. */
+/** Makes a user namespace like that of a sandbox. Fails if the host forbids it. */
 export async function openUserNamespace(): Promise<UserNamespace> {
   const program = Bun.which('unshare');
   if (!program) throw new AtollError('unavailable', 'unshare (util-linux) is not installed');

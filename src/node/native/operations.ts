@@ -106,7 +106,7 @@ export const operations = {
       outerMac: string;
       innerMac: string;
       mtu: number;
-      /** Undefined: the link carries IPv4 alone. */
+      /** Undefined: the link carries only IPv4. */
       ipv6?: { slotAddress: string; innerAddress: string; gateway: string };
     }) => [
       link.pid,

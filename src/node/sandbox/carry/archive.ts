@@ -187,7 +187,7 @@ async function writeAll(file: FileHandle, piece: Uint8Array, at: number): Promis
     written += (await file.write(piece, written, piece.length - written, at + written)).bytesWritten;
 }
 
-/** Only a holder of the key can have written it; the places in it are checked all the same. */
+/** Only a holder of the key can have written it; the places in it are still checked. */
 function headerOf(text: string): ArchiveHeader<unknown> {
   const header = parseJson(text) as ArchiveHeader<unknown> | null | undefined;
   if (!header) throw wrong('its header is no JSON');
