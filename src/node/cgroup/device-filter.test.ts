@@ -36,7 +36,7 @@ testUnless(hierarchy === undefined ? 'there are no control groups of version 2' 
   },
 );
 
-test('if there is no such group the filter says so', () => {
+test('if there is no such group the error says why', () => {
   expect(() => filterDevices('/proc/self')).toThrow('errno');
   expect(() => filterDevices('/nowhere')).toThrow('ENOENT');
 });

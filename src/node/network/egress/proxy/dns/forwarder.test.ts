@@ -280,7 +280,7 @@ test('a connection whose question is dropped is closed', async () => {
   await until(() => it.isClosed);
 });
 
-test('no question is asked for a client that does not read its answers; when it reads, it gets all', async () => {
+test('a client that does not read its answers has no more questions asked, and gets all once it reads', async () => {
   state.answer = async query => Buffer.concat([emptyAnswer(query, responseCode.ok), Buffer.alloc(60_000)]);
   const { socket, messages, until } = await connected();
   socket.pause();
