@@ -10,29 +10,29 @@ import { atPace } from './support/pace.ts';
 import { circumstances, writeSection } from './support/report.ts';
 
 // `npm run prove -- neighbours`: one sandbox does its worst in each of many ways, while ten others and the API go on at
-// a measured pace. It fails where one of them is not answered; how long they took is reported, not judged.
+// a measured pace. It fails if one of them gets no answer; the duration of answers is reported, not judged.
 
 const seconds = Number(process.env['PROOF_SECONDS'] ?? 20);
-/** Of all ways, those whose name this expression finds. */
+/** Limits the ways to those whose name matches this expression. */
 const only = new RegExp(process.env['PROOF_ONLY'] ?? '');
 const neighboursCount = 10;
 /**
- * Time from the start of one request to the start of the next of the same kind and client, ms. So often that the 99th
- * percentile of a stretch is more than its worst moment.
+ * Interval between starts of requests of the same kind and client, ms. Short enough that the 99th percentile of a
+ * stretch is more than its worst moment.
  */
 const paceMs = { exec: 250, request: 100, create: 200, list: 50 };
 type Kind = keyof typeof paceMs;
 const kinds = Object.keys(paceMs) as Kind[];
-/** How long a hostile sandbox has been at it before anything is measured, ms. */
+/** How long a hostile sandbox has been active before anything is measured, ms. */
 const leadMs = 2_000;
 const warmUpSeconds = 15;
-/** A quiet stretch is measured before so many hostile ones, and at the end. */
+/** A quiet stretch is measured before this many hostile ones, and at the end. */
 const hostileInARow = 5;
 
 type Times = Record<Kind, number[]>;
 type Row = { name: string; times: Times };
 
-/** What ten neighbours and a client of the API wait for, over a stretch of time. */
+/** Measures how long ten neighbours and a client of the API wait, over a stretch of time. */
 async function measure(client: Client, url: string, neighbours: Sandbox[], forSeconds = seconds): Promise<Times> {
   const until = performance.now() + forSeconds * 1000;
   const reach = async (sandbox: Sandbox) => {
@@ -77,8 +77,8 @@ async function measureBeside(
 }
 
 /**
- * Clients are on other machines: the one that measures goes before all others here, so that what it waits for is the
- * platform and sandboxes, and not its own turn.
+ * Real clients are on other machines: the measuring one takes precedence over everything else here, so that it waits
+ * for the platform and sandboxes, and not for its own turn.
  */
 function goFirst(): void {
   const niceness = -10;
@@ -94,7 +94,7 @@ test(`ten neighbours of one that does its worst in ${hostilities.length} ways`, 
   const { url, apiKey, dataDir, pid } = platform.ready;
   const client = clientOf({ url, apiKey, dataDir, pid, crashAndRestart: () => platform.restart() });
   const neighbours = await Promise.all(Array.from({ length: neighboursCount }, () => client.create()));
-  // What a platform and its sandboxes do for the first time takes longer: it does not count.
+  // The first time takes a platform and its sandboxes longer: it does not count.
   await measure(client, url, neighbours, warmUpSeconds);
   const quiet: Times = { exec: [], request: [], create: [], list: [] };
   const measureQuiet = async () => {

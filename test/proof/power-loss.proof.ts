@@ -10,17 +10,17 @@ import { type Cut, LossyDisks } from './power/lossy-disk.ts';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
-// The data directory is on a disk of which a loss of power takes what was not flushed, in any order and by halves. The
+// The data directory is on a disk on which a loss of power takes what was not flushed, in any order and by halves. The
 // platform works on it once, from its first start on, while everything that reaches the disk is logged. Then the power
-// goes at many moments of that log: a platform starts on what such a disk has, and everything that clients had been
+// fails at many moments of that log: a platform starts on what such a disk has, and everything that clients had been
 // told by then must hold.
 
 const cuts = numberOf('PROOF_CUTS', 500);
 const rounds = numberOf('PROOF_ROUNDS', 3);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
-/** Facts of a cut that are looked into: those take a resume or a create. */
+/** How many facts of a cut are examined: those that take a resume or a create. */
 const lookedIntoMax = 3;
-/** Lines of a platform's log that are told where something is wrong. */
+/** Lines of a platform's log that are shown if something is wrong. */
 const complaintsMax = 10;
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-power-'));
@@ -79,7 +79,7 @@ async function recordWork(disks: LossyDisks, ledger: Ledger): Promise<number> {
   return served;
 }
 
-/** Half of the moments are anywhere, and half right after an answer, in order. */
+/** Half of the moments are random, and half come right after an answer, in order. */
 async function momentsOf(disks: LossyDisks, ledger: Ledger, random: () => number): Promise<Cut[]> {
   const records = await disks.records();
   const until = Math.max(...ledger.facts.map(({ since }) => since));
@@ -93,7 +93,7 @@ async function momentsOf(disks: LossyDisks, ledger: Ledger, random: () => number
   return chosen.map(end => ({ end, flushed: flushes.findLast(flush => flush <= end) ?? 0 }));
 }
 
-/** What of the facts does not hold after a loss of power. */
+/** The facts that do not hold after a loss of power. */
 async function lookAfter(
   disks: LossyDisks,
   cut: Cut,
@@ -116,7 +116,7 @@ async function lookAfter(
   return problems.length > 0 ? [...problems, ...complaintsIn(platform.log())] : problems;
 }
 
-/** What a platform said last of what is not as it should be. */
+/** A platform's last messages about anything that is wrong. */
 const complaintsIn = (log: string): string[] =>
   log
     .split('\n')

@@ -4,12 +4,12 @@ import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 import { type Sums, sumOf } from './simulation/sums.ts';
 
-// `npm run prove -- simulation`: clusters that are simulated, of so many seeds, on all processors. It fails at the first
-// one in which something that must hold did not, and tells the shortest history of it that was found.
+// `npm run prove -- simulation`: simulated clusters, for a number of seeds, on all processors. It fails at the first
+// one in which an invariant did not hold, and prints the shortest history found for it.
 
 const seeds = numberOf('PROOF_SEEDS', 10_000);
 const first = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
-/** No further clusters are begun after that many minutes. */
+/** After this many minutes, no further cluster is begun. */
 const minutesMax = numberOf('PROOF_MINUTES', 24 * 60);
 /** Seeds that share a database. */
 const inBlock = 100;
@@ -30,7 +30,7 @@ test(`${seeds} simulated clusters lose nothing, run nothing twice, and come to r
     return sumOf(parts);
   };
   const sums = sumOf(await Promise.all(Array.from({ length: availableParallelism() }, onOneProcessor)));
-  // Runs in which little was done would show little.
+  // Runs in which little was done would prove little.
   expect(sums.answered).toBeGreaterThan(5 * ended);
   writeSection('Simulated clusters', report(sums, { startedAt, ended, took: minutes() }));
 });

@@ -6,11 +6,11 @@ import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
 // `npm run prove`: the storm at its full size, with every process of the platform as a victim. It fails at the first
-// difference between what clients were told and what there is.
+// difference between what clients were told and the actual state.
 
-/** For ten minutes after a burst more sandboxes stand by than before it. */
+/** For ten minutes after a burst, more sandboxes stand by than before it. */
 const restTimeoutMs = 12 * 60_000;
-/** Of so many operations one at least restores a sandbox whose memory comes later. */
+/** At least one in so many operations restores a sandbox whose memory arrives later. */
 const laterEvery = 100;
 const chosen = process.env['PROOF_VICTIMS']?.split(',');
 const options = {
@@ -33,7 +33,7 @@ test(`a storm of ${options.operations} operations by ${options.clients} clients 
         `${minutes().toFixed(1)} min: ${answered} operations answered, ${later} with memory later, ${count} ${victim} killed`,
       ),
   }).catch((error: unknown) => {
-    // What fails while the platform is disposed of would hide it.
+    // A failure while the platform is disposed of would hide this error.
     console.error(error);
     throw error;
   });

@@ -27,7 +27,7 @@ const readOr = (path: string) => {
   }
 };
 
-/** The processes of CRIU that this installation has started, by what they do. */
+/** The CRIU processes of this installation, by what they do. */
 function criuOf({ ready }: TestPlatform, command: 'dump' | 'restore'): number[] {
   const run = readdirSync('/run/atoll')
     .map(name => join('/run/atoll', name))
@@ -41,7 +41,7 @@ function criuOf({ ready }: TestPlatform, command: 'dump' | 'restore'): number[] 
     });
 }
 
-/** Resolves when CRIU is seen, or what would have started it is over: a short run may be missed. */
+/** Resolves once CRIU is seen, or once the operation that would have started it is over: a short run may be missed. */
 async function whenCriuRuns(
   platform: TestPlatform,
   command: 'dump' | 'restore',
@@ -53,7 +53,7 @@ async function whenCriuRuns(
   while (!settled && criuOf(platform, command).length === 0) await Bun.sleep(1);
 }
 
-/** Kills CRIU `afterMs` after it was first seen. Answers whether it was still there. */
+/** Kills CRIU `afterMs` after it was first seen. Answers whether it still existed. */
 async function killCriu(
   platform: TestPlatform,
   command: 'dump' | 'restore',
@@ -114,8 +114,8 @@ while True:
       seen[state === 'running' ? 'ranOn' : 'paused']++;
       sandbox = await Sandbox.connect(sandbox.sandboxId, client);
       expect(await sandbox.files.read('/home/user/note')).toBe('kept');
-      // Where the processes are still the same ones, they go on, and so does what they say to each other: but for one
-      // on which CRIU was at work at that very moment.
+      // If the processes are still the same ones, they and their conversation go on, except for a process that CRIU was
+      // working on at that very moment.
       if (state === 'running') {
         const goes = await Promise.all(
           ['/tmp/count', '/tmp/talk'].map(async file => {

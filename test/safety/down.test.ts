@@ -24,7 +24,7 @@ test(
     const create = () => Sandbox.create({ ...clientOf(platform), timeoutMs: 600_000 });
     const [paused, running] = [await create(), await create()];
     await paused.files.write('/home/user/note', 'kept');
-    // Its processes still stand when the platform goes down.
+    // Its processes are still frozen when the platform goes down.
     await paused.pause();
 
     expect(await atoll(platform.env, 'stop')).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('run on') });
@@ -48,7 +48,7 @@ test(
     expect(await again.files.read('/home/user/note')).toBe('kept');
     await again.pause();
 
-    // Without its database it goes down all the same, and nothing that is kept goes with it.
+    // Without its database it goes down all the same, and loses nothing that is kept.
     await platform.stop();
     const database = join(platform.ready.dataDir, 'api/atoll.sqlite');
     renameSync(database, `${database}.away`);

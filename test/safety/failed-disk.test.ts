@@ -14,7 +14,7 @@ const clientOf = ({ ready }: TestPlatform) => ({
   requestTimeoutMs: 60_000,
 });
 /**
- * FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH, as ext4 does by itself when the disk below it refuses a write of
+ * FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH, as ext4 does by itself when the disk below it refuses a write to
  * its journal. Source: linux/fs.h.
  */
 const shutDown =
@@ -73,7 +73,7 @@ test(
   timeoutMs,
 );
 
-/** Lets the file system of a sandbox's disk give up. */
+/** Makes the file system of a sandbox's disk give up. */
 async function failDisk(platform: TestPlatform, sandboxId: string): Promise<void> {
   const { dataDir } = platform.ready;
   const record = readFileSync(join(dataDir, 'node/sandboxes', sandboxId, 'record.json'), 'utf8');

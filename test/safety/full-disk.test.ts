@@ -26,7 +26,7 @@ const run = async (...argv: string[]) => {
   if (done.exitCode !== 0) throw new Error(`${argv.join(' ')}: ${done.stderr}`);
   return done.stdout.trim();
 };
-/** Runs a command and answers how it ended, whatever it was. */
+/** Runs a command and answers its outcome, whatever it is. */
 const tried = (sandbox: Sandbox, command: string) =>
   sandbox.commands.run(command, { timeoutMs: 60_000 }).then(
     ({ stdout, stderr }) => ({ exitCode: 0, text: stdout + stderr }),
@@ -36,7 +36,7 @@ const tried = (sandbox: Sandbox, command: string) =>
     }),
   );
 
-/** A small disk of its own for a data directory. */
+/** A small separate disk for a data directory. */
 async function smallDisk(sizeMiB: number): Promise<AsyncDisposable & { path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-disk-'));
   const path = join(folder, 'mounted');
@@ -76,7 +76,7 @@ test(
     await quiet.files.write('/home/user/note', 'kept');
     expect(await metric(platform, 'disk_reserve_bytes')).toBe(reserveMiB * bytesPerMiB);
 
-    // What is set aside inside and not yet written is counted as gone: writing to it later needs no new blocks.
+    // What is reserved inside but not yet written counts as used: writing it later needs no new blocks.
     const owed = Math.floor((freeMiB(disk.path) - reserveMiB) / 2);
     expect((await tried(sly, `fallocate -l ${owed}M /home/user/owed`)).exitCode).toBe(0);
     await waitFor(
@@ -91,7 +91,7 @@ test(
     ).toEqual({ exitCode: 0, text: '' });
     expect(freeMiB(disk.path)).toBeGreaterThan(0);
 
-    // Root inside gets no more than others; what is there can be read, changed and removed.
+    // Root inside gets no more than others; existing data can be read, changed and removed.
     expect((await tried(quiet, 'sudo sh -c "head -c 20M /dev/zero > /root/more"')).text).toContain('No space left');
     expect(await quiet.files.read('/home/user/note')).toBe('kept');
     expect((await tried(quiet, 'echo over | dd of=/home/user/note conv=notrunc && sync')).exitCode).toBe(0);
@@ -105,19 +105,19 @@ test(
       'nothing new can be written',
     );
 
-    // Room comes back by a tenant's own doing.
+    // A tenant can free room by itself.
     expect((await tried(greedy, 'rm /home/user/big && sync')).exitCode).toBe(0);
     await waitFor('disks to be let go', async () => (await metric(platform, 'disk_held')) === 0, 30_000);
     for (const sandbox of [greedy, sly, quiet])
       expect((await tried(sandbox, 'head -c 5M /dev/zero > /home/user/again && sync')).exitCode).toBe(0);
     expect((await platform.api('POST', '/v2/sandboxes', { templateID: 'base' })).status).toBe(201);
 
-    // Something else than sandboxes fills the disk to the last byte: what deletes works, and the rest says what is
+    // Something other than sandboxes fills the disk to the last byte: deleting works, and everything else says what is
     // wrong.
     await runToEnd(['dd', 'if=/dev/zero', `of=${join(disk.path, 'filler')}`, 'bs=1M']);
     expect(freeMiB(disk.path)).toBeLessThan(70);
     await waitFor('the ballast to be given up', () => !existsSync(join(platform.ready.dataDir, 'ballast')));
-    // What was being written out when the disk became full may still take a moment.
+    // Data that was being written out when the disk became full may take another moment.
     await waitFor(
       'a delete',
       async () => (await platform.api('DELETE', `/sandboxes/${greedy.sandboxId}`)).status === 204,

@@ -35,7 +35,7 @@ test('a data directory that is moved while sandboxes run is refused, and what is
   renameSync(ready.dataDir, moved);
   const second = await startPlatform({ ATOLL_DATA_DIR: moved });
   try {
-    // The memory is of the agent of then, which is looked for at the new place.
+    // The memory belongs to the former agent, which is looked for at the new place.
     const now = { ...client, apiUrl: second.ready.url, sandboxUrl: second.ready.url, domain: second.ready.domain };
     for (const sandbox of [await Sandbox.connect(paused.sandboxId, now), await Sandbox.create(snapshotId, now)])
       expect((await sandbox.commands.run('pgrep -x sleep | wc -l')).stdout).toBe('1\n');

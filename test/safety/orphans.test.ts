@@ -41,7 +41,7 @@ test(
     const volume = (await (await platform.api('POST', '/volumes', { name: 'data' })).json()) as { volumeID: string };
     await platform.stop();
 
-    // An operator who has lost the database for good goes on without it.
+    // An operator who has lost the database for good continues without it.
     copyFileSync(databaseOf(platform), join(dataDir, 'right.sqlite'));
     rmSync(databaseOf(platform));
     const layers = readdirSync(join(dataDir, 'node/layers')).toSorted();
@@ -73,7 +73,7 @@ test(
     expect(existsSync(join(dataDir, 'node/volumes', volume.volumeID))).toBe(true);
     await platform.stop();
 
-    // The right database is found again: refused as older, taken on demand; what it knows is simply back.
+    // The right database is found again: refused as older, accepted on demand; what it knows is simply back.
     copyFileSync(join(dataDir, 'right.sqlite'), databaseOf(platform));
     for (const suffix of ['-wal', '-shm']) rmSync(databaseOf(platform) + suffix, { force: true });
     expect((await atoll(platform.env, 'up')).stderr).toContain('holds an older state');
@@ -114,7 +114,7 @@ test(
       expect((await atoll(platform.env, 'sandbox', 'adopt', damaged.sandboxId)).exitCode).toBe(1);
       await platform.stop();
     }
-    // Mended, it is what it was.
+    // Repaired, it is what it was.
     writeFileSync(join(directory, 'record.json'), record);
     await platform.restart();
     expect(idsOf(await orphansOf(platform))).toEqual([]);

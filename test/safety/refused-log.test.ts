@@ -9,7 +9,7 @@ import { waitFor } from '../support/process.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-refused-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-// The kernel takes what a disk has refused for written, and what SQLite keeps behind it counts for nothing.
+// The kernel considers data written that a disk has refused, and what SQLite keeps behind it is worthless.
 test('what a database has answered is there, although the disk refused what was written before it', async () => {
   const { disk, fail } = await (await LossyDisks.make(folder)).failing();
   await using _ = disk;
@@ -31,7 +31,7 @@ test('what a database has answered is there, although the disk refused what was 
     fail({ refusedWrites: 100 });
     expect(await keep('refused')).toContain('EIO');
     fail({});
-    // SQLite hears of it with a descriptor of its own, once.
+    // SQLite learns of it through its own descriptor, once.
     await waitFor('the disk to be well again', async () => (await keep('after')) === 'kept');
     expect(await keep('last')).toBe('kept');
     expect(disk.isReadOnly()).toBe(false);
@@ -39,7 +39,7 @@ test('what a database has answered is there, although the disk refused what was 
     writer.kill('SIGKILL');
     await writer.exited;
   }
-  // What the kernel has of its files goes, and the disk alone is left.
+  // The kernel drops its cached files, and only the disk is left.
   await disk.repair();
   using database = new Database(path);
   const words = database.query<{ word: string }, []>('select word from words').all();

@@ -10,12 +10,13 @@ import { claimInstallation } from '../../src/node/installation.ts';
 import { waitFor } from '../support/process.ts';
 import { atoll } from './support/directory.ts';
 
-// Control knows a machine by the certificate that it gave it last: whoever joins under a machine's ID shuts it out.
+// Control knows a machine by the certificate that it last issued: whoever joins under a machine's ID shuts the machine
+// out.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-second-node-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs `atoll node` on a directory to its end; `asked` is what control has been asked for. It refuses all. */
+/** Runs `atoll node` on a directory to its end; `asked` is what control has been asked for. It refuses everything. */
 function runNode(dataDir: string) {
   const asked: string[] = [];
   const control = Bun.serve({
@@ -49,7 +50,7 @@ test('a node joins when it has claimed its directory, and not before', async () 
   const claim = claimInstallation(dataDir);
   const { asked, env, ended } = runNode(dataDir);
   try {
-    // It writes its programs down right before it asks for the directory, and waits for that as long as this has it.
+    // It stores its programs right before it asks for the directory, and then waits as long as this process has it.
     await waitFor('the node to ask for its directory', () => existsSync(join(dataDir, 'node/built')), 60_000);
     expect(asked).toEqual([]);
   } finally {
@@ -58,7 +59,7 @@ test('a node joins when it has claimed its directory, and not before', async () 
   expect(await ended).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/Control at \S+ refused: taken/) });
   expect(asked).toEqual(['/cluster/join']);
   expect(existsSync(join(dataDir, 'cluster-identity'))).toBe(false);
-  // What it has claimed of the host is given back.
+  // What it claimed on the host is returned.
   expect((await atoll(env, 'down')).exitCode).toBe(0);
   expect(existsSync(claim.runDir)).toBe(false);
 }, 120_000);

@@ -170,7 +170,7 @@ test(
         for (const file of small) cpSync(join(copy, file), join(dataDir, file));
         for (const suffix of ['-wal', '-shm']) rmSync(database(dataDir) + suffix, { force: true });
       }
-      // A note that was lost is made again where database and directory agree.
+      // A lost note is made again if the database and the directory agree.
       rmSync(join(dataDir, 'installation.json'));
       await platform.restart();
       expect(existsSync(join(dataDir, 'installation.json'))).toBe(true);

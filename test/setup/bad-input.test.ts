@@ -18,7 +18,7 @@ import { repository, startPlatform } from '../support/platform.ts';
 import { killGroup, runToEnd, start, textOf, waitFor } from '../support/process.ts';
 
 // A start that can't succeed says in one sentence what is wrong and what to do, and changes nothing. Machines that this
-// one can't be made into are pretended in src/bin/preflight/check.test.ts too.
+// one can't be made into are also pretended, in src/bin/preflight/check.test.ts.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-bad-input-'));
 const atoll = join(repository, 'bin/atoll');
@@ -32,12 +32,12 @@ afterAll(async () => {
 
 type Row = {
   name: string;
-  /** Makes the bad thing at the path of the data directory. */
+  /** Makes the faulty thing at the data directory's path. */
   make?(dataDir: string): void | Promise<void>;
   env?(dataDir: string): Record<string, string>;
   argv?(dataDir: string): string[];
   says: RegExp;
-  /** Statuses that it may end with. Default 1. */
+  /** Allowed exit codes. Default 1. */
   exits?: number[];
 };
 
@@ -62,12 +62,12 @@ async function fullDisk(point: string): Promise<void> {
   mkdirSync(join(point, 'api'));
   writeFileSync(join(point, 'api-key'), 'x');
   await (await openStore({ kind: 'sqlite', path: join(point, 'api/atoll.sqlite') }))[Symbol.asyncDispose]();
-  // SQLite's own, which a platform that was killed leaves.
+  // SQLite's own files, which a killed platform leaves.
   for (const name of ['shm', 'wal']) writeFileSync(join(point, `api/atoll.sqlite-${name}`), '');
   await runToEnd(['dd', 'if=/dev/zero', `of=${join(point, 'filler')}`, 'bs=4k']);
 }
 
-/** A file system in user space, as that of another machine would be. */
+/** A user-space file system, like one of another machine. */
 async function userSpaceDisk(point: string): Promise<void> {
   mkdirSync(point);
   const server = start(['python3', join(import.meta.dir, 'support/fuse.py'), point], {});
@@ -82,7 +82,7 @@ async function userSpaceDisk(point: string): Promise<void> {
   });
 }
 
-/** The start, in a mount namespace of its own in which `change` has been done to the machine. */
+/** The start, in its own mount namespace in which `change` was applied to the machine. */
 const changed = (change: string): string[] => [
   ...['unshare', '--mount', '--propagation=private', 'sh', '-ec', `${change}; exec "$@"`, 'sh'],
   atoll,
@@ -100,7 +100,7 @@ const rows: Row[] = [
   {
     name: 'no root',
     argv: () => ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', atoll],
-    // In a checkout that others may not read, it is the shell that says so, and ends with a status of its own.
+    // In a checkout that others may not read, the shell says so, and exits with its own status.
     says: /needs root|run it as root, e\.g\. with sudo|bin\/atoll: Permission denied/,
     exits: [1, 2],
   },
@@ -204,7 +204,7 @@ const rows: Row[] = [
   },
 ];
 
-/** Every path below a directory; nothing where there is none. */
+/** Every path below a directory; none if it does not exist. */
 function pathsIn(directory: string): string[] {
   try {
     return readdirSync(directory, { recursive: true }).map(String).toSorted();
@@ -260,12 +260,12 @@ test('a first start that was killed is gone on with by the next one', async () =
   await waitFor('the first files', () => pathsIn(dataDir).includes('lock'), 120_000);
   expect(pathsIn(dataDir)).not.toContain('api-key');
   killGroup(first, 'SIGKILL');
-  // Some administrators' shells let nobody else read what they make.
+  // Some administrators' shells let nobody else read new files.
   const usual = process.umask(0o077);
   await using platform = await startPlatform({ ATOLL_DATA_DIR: dataDir }).finally(() => process.umask(usual));
   expect((await platform.api('GET', '/health')).status).toBe(200);
 
-  // A second one on the same directory, at the port that the first one has.
+  // A second one on the same directory, at the first one's port.
   const before = pathsIn(dataDir).filter(path => !path.startsWith('node/'));
   const second = { ...env, ATOLL_PORT: new URL(platform.ready.url).port };
   const { exitCode, stderr } = await runToEnd([atoll, 'up', '--json'], { env: second });

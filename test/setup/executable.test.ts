@@ -74,7 +74,7 @@ test('a checkout runs what was compiled for as long as no file of the source has
   symlinkSync(join(repository, 'node_modules'), join(checkout, 'node_modules'));
   const version = (env = {}) => runToEnd([join(checkout, 'bin/atoll'), 'version'], { env: { ...process.env, ...env } });
   const answer = async () => (await version()).stdout.trim();
-  /** Something that is told apart from what the source says. */
+  /** A mark that distinguishes it from what the source says. */
   const mark = () => {
     rmSync(join(checkout, 'dist/atoll'));
     writeFileSync(join(checkout, 'dist/atoll'), '#!/bin/sh\necho compiled\n', { mode: 0o755 });
@@ -98,11 +98,11 @@ test('a checkout runs what was compiled for as long as no file of the source has
   await buildExecutable(checkout);
   rmSync(join(checkout, 'node_modules'));
   expect(await answer()).toBe('atoll 7.8.9');
-  // Errors name lines of the source, whatever runs.
+  // Errors name source lines, whatever runs.
   expect((await version({ FAIL: '1' })).stderr).toMatch(/on purpose\n.*src\/base\/version\.ts:2:/);
   symlinkSync(join(repository, 'node_modules'), join(checkout, 'node_modules'));
 
-  // The same text again needs no other executable, but somebody has to look.
+  // The same text again needs no other executable, but this must be checked.
   mark();
   change();
   expect(await answer()).toBe('atoll 7.8.9');

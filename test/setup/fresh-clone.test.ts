@@ -8,7 +8,7 @@ import { holdingsOf } from '../support/leaks.ts';
 import { type Ready, repository } from '../support/platform.ts';
 import { killGroup, runToEnd, start, textOf, waitFor } from '../support/process.ts';
 
-// What the README promises of its two commands, in a clone where nothing was installed or built before.
+// The README's promises about its two commands, in a clone where nothing was installed or built before.
 
 let folder: string;
 let clone: string;
@@ -76,7 +76,7 @@ test('npm run up, Ctrl-C, npm run up, npm run down', async () => {
   expect(first.said()).not.toContain('"level":"error"');
 
   const second = await up();
-  // Nothing is done twice: no step was worth a line.
+  // Nothing is done twice: no step printed a line.
   expect(second.said()).not.toMatch(/[…✓✗]/);
   expect(second.ready.apiKey).toBe(first.ready.apiKey);
   expect((await request(second.ready, 'GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
@@ -122,7 +122,7 @@ test('what can’t work ends in one message that says what to do', async () => {
   expect(await fail(['bin/atoll', 'down'], { ATOLL_DATA_DIR: join(folder, 'nowhere') })).toContain(
     'There is no installation',
   );
-  // What a start had claimed of this machine before it failed is given back.
+  // What a start had claimed on this machine before it failed is returned.
   const down = await runToEnd(['bin/atoll', 'down', '--all', '--yes'], {
     cwd: clone,
     env: { ...env, ATOLL_DATA_DIR: join(folder, 'other') },

@@ -10,7 +10,7 @@ import { start, textOf, waitFor } from '../support/process.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-lock-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Takes the lock in a process of Node.js, as set-up does, and keeps it. */
+/** Takes the lock in a Node.js process, as set-up does, and keeps it. */
 function holderOf(file: string) {
   const lock = JSON.stringify(join(repository, 'scripts/setup/lock.mjs'));
   const program = `import { exclusively } from ${lock};
@@ -69,13 +69,13 @@ test('who is interrupted keeps the lock until what it runs has ended, and says t
   const file = join(folder, 'interrupted');
   const mark = join(folder, 'half-made');
   const [lock, run] = ['lock', 'run'].map(name => JSON.stringify(join(repository, `scripts/setup/${name}.mjs`)));
-  // As npm does: it takes back what it has begun before it ends.
+  // Like npm: it undoes what it has begun before it ends.
   const script = `trap 'sleep 0.5; rm ${mark}; exit 1' INT TERM; touch ${mark}; while :; do sleep 0.05; done`;
   const program = `import { exclusively } from ${lock};
     import { endAfterWork, run } from ${run};
     endAfterWork();
     await exclusively(${JSON.stringify(file)}, () => run(['sh', '-c', ${JSON.stringify(script)}]));`;
-  // A terminal tells all of them, and a service manager may tell the first one alone.
+  // A terminal signals all of them; a service manager may signal only the first one.
   for (const interrupt of [
     (pid: number) => process.kill(-pid, 'SIGINT'),
     (pid: number) => process.kill(pid, 'SIGTERM'),

@@ -19,8 +19,8 @@ import { decompress } from '../../src/builder/archive/decompress.ts';
 import { readTar } from '../../src/builder/archive/tar.ts';
 import { readImage } from '../../src/builder/image/manifest.ts';
 
-// The image of a release, from a small tree and a base that no mirror is needed for. `npm run test:image` makes the real
-// one and runs it.
+// The image of a release, from a small tree and a base that needs no mirror. `npm run test:image` makes the real one
+// and runs it.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-image-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -28,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const facts = { version: '1.2.3', description: 'A test', architecture, commit: 'c0ffee', epoch: 1_700_000_000 };
 
-/** The base's archive is empty: 1024 octets of nothing. */
+/** The base's archive is empty: 1024 zero bytes. */
 const base = async (tar: string, packages: readonly string[]) => {
   expect(packages).toEqual(runtimePackages);
   writeFileSync(tar, new Uint8Array(1024));
@@ -87,7 +87,7 @@ test('an image is what engines read: every blob by its digest, layers by their c
   });
   expect(blobIn(files, entry?.digest ?? '')).toHaveLength(entry?.size ?? -1);
 
-  // As builds of templates read images.
+  // As template builds read images.
   const store = {
     manifest: async (version: string) => blobIn(files, version),
     blob: async (digest: string) => inOnePart(blobIn(files, digest)),
@@ -98,7 +98,7 @@ test('an image is what engines read: every blob by its digest, layers by their c
     expect(blobIn(files, digest)).toHaveLength(size);
     expect(`sha256:${sha256(Bun.gunzipSync(Uint8Array.from(blobIn(files, digest))))}`).toBe(diffId);
   }
-  // As `docker load` did before it read the layout.
+  // As `docker load` did before it could read the layout.
   const [list] = json(files.get('manifest.json')) as [{ Config: string; RepoTags: string[]; Layers: string[] }];
   expect(list.RepoTags).toEqual(['atoll:1.2.3']);
   expect(list.Layers).toEqual(image.layers.map(({ digest }) => digest.replace('sha256:', 'blobs/sha256/')));

@@ -23,7 +23,7 @@ import { unitText } from '../../src/bin/systemd/unit.ts';
 import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
-// Two builds of one commit are equal, octet by octet, whoever makes them, where and when. Here the writers of a release
+// Two builds of one commit are equal, byte by byte, whoever makes them, where and when. Here the writers of a release
 // pack a small tree and the real executable; `npm run release` packs all of it, which takes minutes.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-release-'));
@@ -32,7 +32,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const facts = { version: '1.2.3', description: 'A test', architecture: 'amd64', commit: 'c', epoch: 1_700_000_000 };
 const digestOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
-/** A tree as a build leaves it: its times, modes and order of files depend on who made it. */
+/** A tree as a build leaves it: its times, modes and file order depend on who made it. */
 function treeAt(place: string, text: string, later: boolean): string {
   const tree = join(folder, place, 'tree');
   const names = ['docs/a.md', 'docs/z/b.md', 'sbom.json', 'LICENSE', 'bin/atoll'];
@@ -110,7 +110,7 @@ test('a package takes its services with it, whatever they are called and run, or
     return runToEnd(['unshare', '--mount', '--propagation=private', 'sh', '-ec', script]);
   };
   const [first, second] = ['/srv/a: atoll uninstall --name atoll\n', '/srv/b | c: atoll uninstall --name beta\n'];
-  // The default directory has a start that was no service's.
+  // The default directory has an installation that no service started.
   const rest = '/var/lib/atoll: atoll down\n';
   expect(await remove('none')).toMatchObject({ exitCode: 0, stdout: first + second + rest, stderr: '' });
   const refused = await remove('/srv/a');
@@ -177,7 +177,7 @@ test('a package restarts services whose database stays as it is, and is installe
   const systemctl =
     '#!/bin/sh\necho "systemctl $*"\n[ "$*" != "restart fails.service" ] && [ "$3" != stopped.service ]';
   writeFileSync(join(programs!, 'systemctl'), systemctl, { mode: 0o755 });
-  // What a machine of a cluster has is no database of its own, and that of control is brought up to date by control.
+  // A machine of a cluster has no database of its own, and control updates its own database.
   const roles = {
     changed: 'platform',
     control: 'control',
@@ -218,7 +218,7 @@ test('the executable is equal from whichever checkout, to wherever it is built',
   mkdirSync(checkout);
   for (const name of ['src', 'package.json', 'tsconfig.json'])
     cpSync(join(repository, name), join(checkout, name), { recursive: true });
-  // Maps name packages by where they are in the checkout.
+  // Source maps name packages by their place in the checkout.
   const { packages } = JSON.parse(readFileSync(join(repository, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean; optional?: boolean }>;
   };

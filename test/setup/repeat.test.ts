@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { repository } from '../support/platform.ts';
 
-// What fails once and passes alone counts as passed, and is told; nothing else is forgiven.
+// A test that fails once and passes alone counts as passed, and is reported; nothing else is forgiven.
 
 type Totals = { passed: number; failed: number; skipped: number; skips: string[]; failures: string[]; files: string[] };
 type Suite = { name: string; only(file: string): Suite };
@@ -22,7 +22,7 @@ const resultOf = (name: string, files: string[], failed = files.length): Result 
   unsteady: [],
 });
 
-/** Repeats with a runner by which a file fails again where it is one of `faulty`; answers what was run. */
+/** Repeats with a runner in which the `faulty` files fail again; answers what was run. */
 async function repeat(results: Result[], faulty: string[] = []): Promise<string[]> {
   const ran: string[] = [];
   const run = async ({ name }: Suite) => {

@@ -8,7 +8,7 @@ import { isForSupportedMachines } from '../../scripts/setup/bill-of-materials.mj
 
 const root = join(import.meta.dir, '../..');
 
-/** What of CycloneDX 1.5 is written (cyclonedx.org/docs/1.5/json), and nothing else. */
+/** The parts of CycloneDX 1.5 that are written (cyclonedx.org/docs/1.5/json), and nothing else. */
 const closed = { additionalProperties: false };
 const Hash = Type.Union(
   [
@@ -100,7 +100,7 @@ type NpmLock = { packages: Record<string, NpmEntry> };
 const lockOf = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')) as NpmLock;
 const purlOf = (path: string, { name, version }: { name?: string; version?: string }) =>
   `pkg:npm/${(name ?? path.split('node_modules/').at(-1) ?? '').replace('@', '%40')}@${version}`;
-/** What npm brings along inside of itself has no digest of its own: npm's covers it. */
+/** Packages bundled with npm have no digests of their own: npm's covers them. */
 const bundled = new Set(
   Object.entries(lockOf('templates/base/npm/package-lock.json').packages).flatMap(([path, entry]) =>
     entry.inBundle ? [purlOf(path, entry)] : [],
@@ -143,8 +143,8 @@ test('it names the runtime, CRIU, the templates’ packages and what the host mu
   expect(bill.components.some(({ name, properties }) => name === 'crun' && properties[0]?.value === 'host')).toBe(true);
 });
 
-// Nobody may bring in other bytes than those that were looked at: what set-up fetches has a digest in this repository,
-// or the distribution's signature over it.
+// Nobody may substitute other bytes than those that were reviewed: whatever set-up fetches has a digest in this
+// repository, or the distribution's signature.
 test('every package of npm and of Python is pinned by its digest', () => {
   for (const file of [
     'package-lock.json',

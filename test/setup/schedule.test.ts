@@ -24,7 +24,7 @@ function begin(suites: string[], shares: number[]) {
     begun,
     over,
     end: (suite: string) => ends.get(suite)?.(),
-    /** The time to the next look is over; answers when the one after it is waited for. */
+    /** The time to the next look is over; resolves once the one after it is awaited. */
     async look() {
       const seen = looks.length;
       looks.at(-1)?.();

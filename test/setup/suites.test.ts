@@ -26,7 +26,7 @@ test('every folder of tests is a suite, once; the quick ones begin first, then t
   expect(withTests.length).toBeGreaterThan(30);
   const missing = withTests.filter(({ name }) => !names.some(suite => suite === name || suite === `${name} (Node.js)`));
   expect(missing.map(({ name }) => name)).toEqual([]);
-  // What runs by its own script alone is a suite too.
+  // A suite that runs only through its own script also counts.
   expect(longSuites.filter(({ name }) => !names.some(suite => suite.startsWith(name)))).toEqual([]);
 });
 

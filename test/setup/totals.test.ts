@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
-// The closing line of `npm test` is what a green run is believed by: it must count what real runners report.
+// The closing line of `npm test` decides whether a run counts as green: it must count what real runners report.
 
 type Totals = { passed: number; failed: number; skipped: number; skips: string[]; failures: string[]; files: string[] };
 const { totalsOf } = (await import(join(repository, 'scripts/test/totals.mjs'))) as {
@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** Not written out: a test of ours that is skipped must not look like this one. */
+/** Assembled: a test of ours that is skipped must not look like this one. */
 const skip = 'skip';
 const cases = `
 test('passes', () => {});

@@ -23,7 +23,7 @@ test('the units of an installation are found by what they run, whatever their na
     writeFileSync(join(folder, 'atoll.service'), unitText({ ...facts, dataDir: '/var/lib/atoll' }));
     writeFileSync(join(folder, 'beta.service'), unitText({ ...facts, dataDir: '/srv/b' }));
     writeFileSync(join(folder, 'gone.service~'), unitText({ ...facts, dataDir: '/srv/b' }));
-    // As a unit looks that was masked, disabled by hand, or brought by a package that is gone.
+    // Units that were masked, disabled by hand, or left behind by a removed package.
     symlinkSync('/dev/null', join(folder, 'masked.service'));
     symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling.service'));
     mkdirSync(join(folder, 'multi-user.target.wants'));

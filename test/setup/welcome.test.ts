@@ -9,7 +9,7 @@ import { killGroup, runToEnd, start, textOf, waitFor } from '../support/process.
 import { pythonWithSdk } from '../support/python.ts';
 import { testUnless } from '../support/skip.ts';
 
-// The lines that the start prints are pasted, as they stand, into a shell.
+// The lines that the start prints are pasted unchanged into a shell.
 
 const python = await pythonWithSdk();
 let dataDir: string;
@@ -40,7 +40,7 @@ async function paste(line: RegExp, more: NodeJS.ProcessEnv = {}) {
   return runToEnd(['bash', '-c', [...exports, ...command].join('\n')], { cwd: repository, env: { ...env(), ...more } });
 }
 
-/** By the sandbox's ID, which is its host name. */
+/** Contains the sandbox's ID, which is its host name. */
 const greeting = { exitCode: 0, stdout: expect.stringMatching(/^Hello from i[a-z0-9]{20}\n\n$/) };
 
 test('the line for JavaScript', async () => {
@@ -50,7 +50,7 @@ test('the line for JavaScript', async () => {
 testUnless('missing' in python ? python.missing : undefined)('the line for Python', async () => {
   const folder = dirname('program' in python ? python.program : '');
   const [version = ''] = readdirSync(join(folder, '../lib'));
-  // On a busy machine the interpreter does not find its own environment now and then. What is tested is the line.
+  // On a busy machine the interpreter sometimes does not find its own environment. Only the line is tested.
   const PYTHONPATH = join(folder, '../lib', version, 'site-packages');
   const answer = await paste(/^python3 /, { PATH: `${folder}:${process.env['PATH']}`, PYTHONPATH });
   expect(answer).toMatchObject(greeting);

@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { simulateSeeds } from '../simulation/support/seeds.ts';
 
-// The same simulation as in every run of the tests, with so many seeds that it also meets what is rare. The suite has
-// nothing else: what is simulated takes the place of the process's clock and of PostgreSQL.
+// The same simulation as in every run of the tests, with so many seeds that it also meets rare events. It is a suite of
+// its own, because the simulation replaces the process's clock and PostgreSQL.
 
 setDefaultTimeout(35 * 60_000);
 const seeds = 10_000;

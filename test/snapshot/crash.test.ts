@@ -16,12 +16,11 @@ test('a platform that is killed in the middle of a pause leaves the sandbox runn
   try {
     await child.exited;
     expect(child.signalCode).toBe('SIGKILL');
-    // Its record was never written, so what counts is the sandbox. The snapshot beside it is for the next start to
-    // remove.
+    // Its record was never written, so the sandbox counts. The next start removes the snapshot beside it.
     expect(existsSync(join(facts.dataDir, 'node/snapshots/pause/manifest.json'))).toBe(true);
     expect(readFileSync(`/proc/${facts.pid}/stat`, 'utf8')).not.toContain(') Z ');
     const file = `/proc/${facts.pid}/root/root/ticks`;
-    // The program may not have been at its first one when it was stopped.
+    // The program may not have reached its first one when it was stopped.
     const ticks = () =>
       existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').filter(Boolean).map(Number) : [];
     const before = await waitFor('ticks', () => ticks().length || undefined);

@@ -20,7 +20,7 @@ afterAll(async () => {
   await machine[Symbol.asyncDispose]();
 }, 60_000);
 
-/** Adds one to a number in memory and one in a file, each time that it is told to. */
+/** Adds one to a number in memory and one in a file, each time it is told to. */
 const adder = `#!/usr/bin/env python3
 import os, socket
 listener = socket.create_server(('127.0.0.1', 7000))
@@ -69,13 +69,13 @@ test('three forks and their source go their own ways from one moment', async () 
   await machine.kill(first as TestSandbox);
   sandboxes.delete(first as TestSandbox);
   expect(await add(source)).toBe('5 5');
-  // A snapshot outlives everyone who was made from it.
+  // A snapshot outlives everything that was made from it.
   const disk = join(machine.disks, `${randomUUID()}.img`);
   await machine.host.helper.call('disk-create', { from: join(directory, 'disk.img'), to: disk });
   const late = await machine.restore(await openSnapshot(machine.host, directory), 1, disk);
   sandboxes.add(late);
   expect(await add(late)).toBe('3 3');
-  // Its images have names of their own while it is restored, and no longer.
+  // Its images have separate names while it is restored, and no longer.
   expect(readdirSync(machine.host.stagingDir)).toEqual([]);
   rmSync(directory, { recursive: true });
 }, 120_000);
@@ -101,7 +101,7 @@ test('a sandbox that was dumped and is frozen, or can not be, goes on where it s
   await sandbox.run('true');
   rmSync(directory, { recursive: true });
 
-  // One process waits for the kernel for too long: those that are frozen must not go on beyond what was kept.
+  // One process waits too long for the kernel: the frozen ones must not go on beyond what was saved.
   const frozen = async () => {
     throw new AtollError('unavailable', 'a process is not frozen in time');
   };

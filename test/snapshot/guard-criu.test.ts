@@ -15,7 +15,7 @@ function guard(name: string, first: number) {
 }
 const threads = 4;
 const target = `import threading,time\nfor _ in range(${threads - 1}): threading.Thread(target=time.sleep, args=(600,)).start()`;
-/** Traces all threads of a process, and waits for the first one alone, as CRIU does. PTRACE_SEIZE: linux/ptrace.h. */
+/** Traces all threads of a process and waits only for the first one, as CRIU does. PTRACE_SEIZE: linux/ptrace.h. */
 const tracer =
   'import ctypes,os,sys; pid=int(sys.argv[1]); libc=ctypes.CDLL(None)\n' +
   'for tid in os.listdir(f"/proc/{pid}/task"): assert libc.ptrace(0x4206, int(tid), 0, 0) == 0\n' +
@@ -23,7 +23,7 @@ const tracer =
 
 const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
 
-/** A process of several threads that was killed under a tracer, which waits for it without end. */
+/** A process of several threads that was killed under a tracer that waits for it forever. */
 async function stuck(config: string): Promise<AsyncDisposable & { pid: number; tracer: ReturnType<typeof Bun.spawn> }> {
   const traced = Bun.spawn(['python3', '-c', target]);
   await waitFor('its threads', () => readdirSync(`/proc/${traced.pid}/task`).length === threads);
@@ -43,9 +43,9 @@ async function stuck(config: string): Promise<AsyncDisposable & { pid: number; t
   };
 }
 
-// The kernel tells of the end of a traced process's first thread when the tracer has reaped the others.
+// The kernel reports the end of a traced process's first thread only once the tracer has reaped the others.
 test('a CRIU that waits for a process that was killed under it is ended, and nobody else is', async () => {
-  // Before they are made: of a sandbox, too, a process may begin when the dump has.
+  // Before they are created: a process of a sandbox, too, may start after the dump has.
   using _guard = guard('cut', process.pid);
   await using other = await stuck(join(host.runDir, 'of another run.conf'));
   await using criu = await stuck(join(host.runDir, 'cut.conf'));
@@ -55,7 +55,7 @@ test('a CRIU that waits for a process that was killed under it is ended, and nob
   expect(statusOf(other.pid)).toContain(`TracerPid:\t${other.tracer.pid}\n`);
 }, 60_000);
 
-/** Makes a process, and does not look what becomes of it, as CRIU does where it waits for a word of it. */
+/** Creates a process and ignores its fate, as CRIU does where it waits for a message from it. */
 const maker =
   'import subprocess,sys,time\n' + 'print(subprocess.Popen(sys.argv[2:]).pid, flush=True)\n' + 'time.sleep(600)';
 /** Runs again and again, each time for a moment. */

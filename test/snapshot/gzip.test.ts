@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 
-/** What the helper writes that is started as gzip. */
+/** The output of the helper when it is started as gzip. */
 async function asGzip(argv0: string, option: string, stdin: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   const helper = Bun.spawn([join(import.meta.dir, '../../dist/helper'), option], { argv0, stdin, stdout: 'pipe' });
   const written = await new Response(helper.stdout).arrayBuffer();

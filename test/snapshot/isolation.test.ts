@@ -19,7 +19,7 @@ afterAll(async () => {
   await machine[Symbol.asyncDispose]();
 }, 60_000);
 
-/** What a program in the sandbox finds out about its confinement; nothing of it may depend on the slot. */
+/** What a program in the sandbox finds out about its confinement; none of it may depend on the slot. */
 const confinement = `
 grep -E '^(Seccomp|Cap|NoNewPrivs|Uid|Gid|Groups)' /proc/self/status
 grep -E '^(Seccomp|Cap|NoNewPrivs|Uid|Gid|Groups)' /proc/1/status
@@ -38,7 +38,7 @@ ls /proc/acpi /sys/firmware /sys/kernel | wc -l
 `;
 
 test('a restored sandbox is confined as it was before', async () => {
-  // A key names a mount in one checkpoint; the order of mounts, which it tells, is another after each.
+  // Within one checkpoint, a key names a mount; the order of mounts, which it reveals, changes after each.
   const mounts = () =>
     sandboxMounts(readFileSync(`/proc/${sandbox.pid}/mountinfo`, 'utf8'))
       .map(({ point, external, restrictions }) => ({ point, external, restrictions }))
@@ -72,7 +72,7 @@ test('the limit on memory holds for what was restored', async () => {
   );
   await waitFor('the memory', () => sandbox.run('ls /root/held').catch(() => undefined));
   sandbox = await machine.cycle(sandbox, 'limited');
-  // What is restored counts: with it, the rest up to the limit can't be had.
+  // Restored memory counts: beside it, the rest up to the limit is not available.
   const rest = (resources.memoryMiB - 200) * 2 ** 20;
   const wanted = `python3 -c 'x = bytearray(b"x") * ${rest}' ; echo $?`;
   expect((await sandbox.run(wanted)).trim().split('\n').at(-1)).toBe('137');

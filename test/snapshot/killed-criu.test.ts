@@ -9,7 +9,7 @@ import { waitFor } from '../support/process.ts';
 import { compilePreloaded } from '../../scripts/setup/native-tests.mjs';
 import { startMachine, type Machine, type RestoreHooks } from './support/machine.ts';
 
-/** The processes of CRIU's dump with the given configuration: it has short-lived children. */
+/** The CRIU processes of a dump with the given configuration: it has short-lived children. */
 const dumpsOf = (config: string) =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -21,8 +21,8 @@ const dumpsOf = (config: string) =>
       }
     });
 
-// The next start undoes what a killed dump has left: it must find that there was one, also where the platform ended
-// after it had seen the end of CRIU and before it had undone anything.
+// The next start undoes what a killed dump has left. It must find that there was one, even if the platform ended after
+// it had seen the end of CRIU and before it had undone anything.
 test('the file of a killed dump is there until what it left is undone', async () => {
   await using machine = await startMachine();
   const sandbox = await machine.start(0);
@@ -41,7 +41,7 @@ test('the file of a killed dump is there until what it left is undone', async ()
     },
   });
   const directory = join(machine.snapshots, 'cut');
-  /** Answers why the dump failed; undefined where it was over before the kill. */
+  /** Answers why the dump failed; undefined if it was over before the kill. */
   const dumpAndKill = async () => {
     const dump = checkpointAndRun({ ...machine.host, helper }, sandbox.source, { directory, name: 'cut', facts: {} });
     const failure = dump.then(
@@ -55,7 +55,7 @@ test('the file of a killed dump is there until what it left is undone', async ()
     for (const pid of pids) killIfThere(Number(pid));
     return failure;
   };
-  // A dump takes a tenth of a second, and on a busy machine the look takes as long.
+  // A dump takes a tenth of a second, and on a busy machine looking takes as long.
   const dumpCutOff = async () => {
     for (let left = 10; left > 0; left--) {
       const failure = await dumpAndKill();
@@ -77,7 +77,7 @@ test('the file of a killed dump is there until what it left is undone', async ()
   }
 }, 120_000);
 
-// CRIU ends at once where a process of the sandbox is killed while it works on it, and leaves its packet rules.
+// CRIU ends at once if a process of the sandbox is killed while CRIU works on it, and leaves its packet rules.
 test('a sandbox whose process was killed in a dump stays within reach', async () => {
   await using machine = await startMachine();
   const sandbox = await machine.start(0);
@@ -108,7 +108,7 @@ test('a sandbox whose process was killed in a dump stays within reach', async ()
   }
 }, 120_000);
 
-/** A sandbox that was paused, and how to bring it back. */
+/** A paused sandbox, and how to bring it back. */
 async function paused(machine: Machine) {
   const sandbox = await machine.start(0);
   const directory = join(machine.snapshots, 'paused');
@@ -117,7 +117,7 @@ async function paused(machine: Machine) {
   await machine.release(sandbox);
   const snapshot = await openSnapshot(machine.host, directory);
   return {
-    /** Restores while something fails. What was in the slot is gone after it. */
+    /** Restores while something fails. Afterwards, the slot is empty. */
     async failing(slot: number, hooks: RestoreHooks): Promise<Error> {
       let first = 0;
       const onNamespaces = async (pid: number) => void (first = pid);
@@ -138,7 +138,7 @@ async function paused(machine: Machine) {
   };
 }
 
-// CRIU then ends the sandbox's first process and waits for it, which waits for the one that CRIU alone may reap.
+// CRIU then ends the sandbox's first process and waits for it, while that waits for a process that only CRIU can reap.
 test('a restore under which a process is killed fails soon, leaves nothing, and can be done again', async () => {
   await using machine = await startMachine();
   const { failing, works } = await paused(machine);

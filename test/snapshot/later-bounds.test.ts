@@ -12,7 +12,7 @@ import { waitFor } from '../support/process.ts';
 import { bringersLeft, bringersOf, type Bringers } from './support/bringers.ts';
 import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
 
-// What a sandbox can have the process of the host take that brings its memory: support/memory-splitter.c.
+// What a sandbox can make the host's process take that brings its memory: support/memory-splitter.c.
 
 const mebibytes = 128;
 /** Its lists (64 MiB, `dataBytesMax` of native/snapshot-later.c), and itself. */
@@ -50,7 +50,7 @@ async function startSplitter(): Promise<TestSandbox> {
   return sandbox;
 }
 
-/** Begins again from memory, while whoever brings that stands still. */
+/** Starts again from memory, while the bringer of memory stands still. */
 async function restoreHeld(sandbox: TestSandbox): Promise<{ restored: TestSandbox } & Bringers> {
   const directory = join(machine.snapshots, 'splitter');
   const options = { directory, name: 'splitter', facts: {}, then: 'end' as const, onComplete: async () => {} };

@@ -12,8 +12,9 @@ import { waitFor } from '../support/process.ts';
 import { bringersOf, plansOf, type Bringers } from './support/bringers.ts';
 import { resources, startMachine, type Machine, type TestSandbox } from './support/machine.ts';
 
-// Programs that know what each page of their memory holds, and play with it while it comes: support/memory-player.c. A
-// seed decides what each does, and when it is paused. What of it comes in between is left to the machine.
+// Programs that know what each page of their memory holds, and play with it while it arrives: support/memory-player.c.
+// A seed decides what each does, and when it is paused. How this interleaves with the arriving memory is left to the
+// machine.
 
 const seeds = Number(process.env['LATER_SEEDS'] ?? 3);
 const first = Number(process.env['LATER_SEED'] ?? 1);
@@ -68,7 +69,7 @@ async function pause(sandbox: TestSandbox): Promise<string> {
   return directory;
 }
 
-/** Has whoever brings memory stand still before the first process runs. */
+/** Makes the bringer of memory stand still before the first process runs. */
 async function restore(sandbox: TestSandbox, directory: string, measure: LaterMeasure) {
   let found: Bringers | undefined;
   const slot = (sandbox.slot.number + 1) % 10;
@@ -95,7 +96,7 @@ function randomOf(seed: number) {
 
 const comes = () => plansOf(machine.host.runDir).length > 0;
 
-/** Has it stand still now and then: much happens between two things that it does. */
+/** Makes it stand still now and then: much happens between two of its steps. */
 async function disturb(bringer: number | undefined, random: (end: number) => number): Promise<void> {
   for (let times = random(40); ; times--) {
     if (bringer === undefined || !comes()) return;
@@ -124,7 +125,7 @@ async function playRound(sandbox: TestSandbox, random: (end: number) => number):
   return { restored, cameLater: bringer !== undefined };
 }
 
-/** Ends it and what it has forked. */
+/** Ends it and its children. */
 const endPlayer = (sandbox: TestSandbox) =>
   sandbox.run('p=$(cat /root/player.pid); kill -9 -- -$p; while kill -0 -- -$p; do sleep 0.01; done');
 
@@ -143,7 +144,7 @@ test(
       }
       await endPlayer(sandbox);
     }
-    // Where a child lives at the time of a pause, what it has in common with its parent comes at once.
+    // If a child lives at the time of a pause, what it shares with its parent arrives at once.
     expect(later).toBeGreaterThan(0);
   },
   seeds * 60_000,
@@ -177,13 +178,13 @@ test('programs are told that there are no guard regions, of which the kernel wou
   expect(await tell(sandbox, 'guard')).toBe('Invalid argument');
 }, 60_000);
 
-/** Bytes of a process that are in memory. Source: proc(5), `statm`. */
+/** Resident bytes of a process. Source: proc(5), `statm`. */
 const residentBytes = (pid: number) => Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * 4096;
 
-/** So little processor time for each tenth of a second that memory takes seconds to come, whatever else runs. */
+/** So little processor time per tenth of a second that memory takes seconds to arrive, whatever else runs. */
 const little = { ...resources, cpuCount: 0.02 };
 
-/** Has a process get little processor time, until it is ended when this is disposed of. */
+/** Gives a process little processor time; disposal ends the process. */
 function slowDown(pid: number): AsyncDisposable {
   const { cgroups } = machine.host;
   const group = `${machine.cgroup}/slow`;
@@ -198,7 +199,10 @@ function slowDown(pid: number): AsyncDisposable {
 
 const playerIn = ({ source }: TestSandbox) => waitFor('the player', () => source.group.processes().find(isPlayer));
 
-/** Restores until less than half of the player's memory is there: on a busy machine it may all come before it is held. */
+/**
+ * Restores until less than half of the player's memory is there: on a busy machine, all of it may arrive before it is
+ * held.
+ */
 async function restoreWithout(sandbox: TestSandbox) {
   const before = residentBytes(await playerIn(sandbox));
   for (let last = sandbox; ;) {
@@ -220,7 +224,7 @@ test('of a process and its child the child is the last to get what nobody waits 
   const seen: { parent: number; child: number }[] = [];
   while (comes()) {
     const child = restored.source.group.processes().find(other => other !== pid && isPlayer(other));
-    // The child first: more of both may come between the two looks.
+    // The child first: more of both may arrive between the two looks.
     if (child !== undefined) seen.push({ child: residentBytes(child), parent: residentBytes(pid) });
     await Bun.sleep(5);
   }

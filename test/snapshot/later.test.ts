@@ -21,8 +21,8 @@ import { waitFor } from '../support/process.ts';
 import { bringersLeft, bringersOf, plansOf, waitersOf, type Bringers } from './support/bringers.ts';
 import { startMachine, type Machine, type RestoreHooks, type TestSandbox } from './support/machine.ts';
 
-// Memory that comes while the sandbox runs: that it is what it was, whatever the programs do meanwhile, and what becomes
-// of the sandbox where it can't come.
+// Memory that arrives while the sandbox runs: it is unchanged, whatever the programs do meanwhile; and what happens to
+// the sandbox if it can't arrive.
 
 let machine: Machine;
 const sandboxes = new Set<TestSandbox>();
@@ -44,8 +44,8 @@ afterAll(async () => {
 }, 60_000);
 
 /**
- * Has areas of memory full of what depends on the place. `sum` reads one; `meanwhile` does to all of them, each in a
- * thread and right away, what programs do with their memory, and answers what it found that was not as it should be.
+ * Has areas of memory whose content depends on the place. `sum` reads one; `meanwhile` does to all of them, each in a
+ * thread and at once, what programs do with their memory, and answers any errors it found.
  */
 const large = `#!/usr/bin/env python3
 import ctypes, hashlib, mmap, os, random, socket, sys, threading
@@ -167,7 +167,7 @@ async function ended(sandbox: TestSandbox): Promise<void> {
   sandboxes.delete(sandbox);
 }
 
-/** Has whoever brings memory stand still before the first process runs. */
+/** Makes the bringer of memory stand still before the first process runs. */
 async function restoreAndHold(sandbox: TestSandbox, directory: string) {
   let found: Bringers | undefined;
   const restored = await restore(sandbox, directory, {
@@ -185,7 +185,7 @@ test('memory comes while the sandbox runs, and is what it was', async () => {
   for (let round = 0; round < 2; round++) {
     const directory = await pause(sandbox);
     const { restored, bringer } = await restoreAndHold(sandbox, directory);
-    // What was kept is not needed by its name any more.
+    // The saved state is no longer needed under its name.
     rmSync(directory, { recursive: true });
     expect(plans()).toHaveLength(1);
     process.kill(bringer, 'SIGCONT');
@@ -319,7 +319,7 @@ test('who waits for a CRIU that was never started ends when the next platform fo
   expect(plans()).toEqual([]);
 }, 120_000);
 
-/** Changes a byte of the largest image of memory, as a disk might. */
+/** Changes a byte of the largest memory image, as a disk might. */
 function damage(directory: string, part: number): void {
   const sizes = readdirSync(directory)
     .filter(name => name.startsWith('pages-'))
@@ -337,7 +337,7 @@ test('memory that is damaged is given to nobody: the sandbox ends where it would
   const sandbox = await startLarge();
   const directory = await pause(sandbox);
   damage(directory, 0.5);
-  // It begins to come before CRIU has ended, which ends with the sandbox: the damage must not be found before.
+  // It begins to arrive before CRIU has ended, and CRIU ends with the sandbox: the damage must not be found earlier.
   const { restored, bringer } = await restoreAndHold(sandbox, directory);
   process.kill(bringer, 'SIGCONT');
   await ended(restored);

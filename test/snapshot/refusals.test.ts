@@ -23,13 +23,13 @@ import { testMemoryKeeping } from '../../src/node/snapshot/self-test.ts';
 import { waitFor } from '../support/process.ts';
 import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
 
-/** A file system that has no room for the memory of anything. */
+/** A file system without room for any memory. */
 const full = mkdtempSync(join(tmpdir(), 'atoll-full-'));
 let machine: Machine;
 let sandbox: TestSandbox;
 
 beforeAll(async () => {
-  // Before the helper starts: it does not see mounts that are made later.
+  // Before the helper starts: it does not see later mounts.
   expect(Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', full]).exitCode).toBe(0);
   machine = await startMachine();
   sandbox = await machine.start(0);
@@ -104,7 +104,7 @@ test('a pause that the caller can’t write down, or gives up, is undone', async
 });
 
 test('what can’t be checkpointed is named, and the sandbox runs on', async () => {
-  // A connection with something in it that nobody has accepted yet: CRIU can't keep that.
+  // A connection with data in it that nobody has accepted yet: CRIU can't keep that.
   await sandbox.launch(
     'odd',
     `#!/usr/bin/env python3
@@ -235,7 +235,7 @@ test('the self-test finds that memory can be kept, leaves nothing, and is made o
   expect(tests).toBe(1);
   expect(existsSync(directory)).toBe(false);
   expect(await find('/nonexistent')).toEqual({ possible: false, reason: 'CRIU was not set up: run `npm run up`' });
-  // Where memory can't come later, or not at all.
+  // If memory can't arrive later, or not at all.
   for (const failing of [true, false]) {
     const { restore } = parts;
     const without: typeof parts = {

@@ -30,7 +30,7 @@ cd /usr/share
 exec python3 -m http.server 8000
 `;
 
-/** 64 MiB that would show any page that is lost or another's. */
+/** 64 MiB that would reveal any lost or exchanged page. */
 const state = `#!/usr/bin/env node
 const words = new Uint32Array(16 << 20);
 for (let i = 0; i < words.length; i++) words[i] = Math.imul(i, 2654435761);
@@ -44,8 +44,8 @@ require('http').createServer((_, answer) => {
 `;
 
 /**
- * One call of the agent, as a client would make it. `awaited`: what a stream has to say (a pattern of grep), upon which
- * this client is gone; all of a stream that ends before.
+ * One call of the agent, as a client would make it. `awaited`: what a stream must say (a grep pattern), upon which this
+ * client leaves; a stream that ends earlier is read whole.
  */
 async function callAgent(method: string, message: unknown, awaited?: string): Promise<string> {
   const body = Buffer.from(JSON.stringify(message));
@@ -62,7 +62,7 @@ async function callAgent(method: string, message: unknown, awaited?: string): Pr
   return sandbox.run(`${prepared}; ${made} && tr -d '\\0' < /root/answer`);
 }
 
-/** How a stream begins that is about a process. */
+/** How a stream about a process begins. */
 const itsPid = '"pid":[0-9]*[,}]';
 
 /** Waits until a server inside answers. It has been asked once then: no call is given up. */
@@ -151,7 +151,7 @@ json.dump(checks, open('/root/kinds.new', 'w')); os.rename('/root/kinds.new', '/
     const images = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(name => name.includes('tmpfs'));
     tmpfs = images.map(name => statSync(join(directory, name)).size);
   });
-  // Nothing was compressed, which would take most of the time of the pause.
+  // Nothing was compressed, which would take most of the pause's time.
   expect(Math.max(...tmpfs)).toBeGreaterThan(3_000_000);
   sandbox = await machine.cycle(sandbox, 'kinds-2');
   await sandbox.run('touch /root/kinds.go');

@@ -180,13 +180,13 @@ s3Test('a machine sends and gets parts by signed URLs, and one of another signat
   const refused = await sendParts(stream(content, 100_000), forged).catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: 'precondition', detail: 'store_refused' });
   expect(String(refused)).not.toContain('X-Amz');
-  // A URL for reading one object is none for writing it, nor for another object.
+  // A URL for reading one object permits neither writing it nor reading another.
   const [read = ''] = urls('GET');
   expect((await fetch(read, { method: 'PUT', body: 'x' })).status).toBe(403);
   expect((await fetch(read.replace('00000?', '00001?'))).status).toBe(403);
 });
 
-/** A line that breaks the first connection in the middle, and lets the server know when it is told to. */
+/** A line that breaks the first connection in the middle, and tells the server only on request. */
 async function lateLine(target: string): Promise<AsyncDisposable & { endpoint: string; letKnow(): void }> {
   const server: Socket[] = [];
   const line = createServer(client => {
@@ -216,7 +216,7 @@ s3Test('what came of a part that was broken off takes the place of no whole one,
   await using line = await lateLine(s3.endpoint);
   const store = bucket({ endpoint: line.endpoint });
   const content = crypto.getRandomValues(new Uint8Array(1 << 20));
-  // It is broken off once, and sent again.
+  // It is interrupted once, and sent again.
   await sendParts(stream(content, 100_000), [store.presign?.('late', 'PUT', 60) ?? '']);
   const sizes = async () => (await store.get('late')).length;
   expect(await sizes()).toBe(content.length);

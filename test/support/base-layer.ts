@@ -11,8 +11,8 @@ import { repository, startPlatform } from './platform.ts';
 const cacheDir = '/var/cache/atoll';
 
 /**
- * The digest of one layer with all that the base template holds, which is in `layers` afterwards. The first caller of
- * this machine has a platform build the template and packs its layers into one.
+ * The digest of a single layer with everything in the base template, which is then in `layers`. The first caller on
+ * this machine makes a platform build the template and packs its layers into one.
  */
 export async function ensureBaseLayer(layers: Layers): Promise<string> {
   const cache = openLayerCache(cacheDir, layers);
@@ -26,7 +26,8 @@ export async function ensureBaseLayer(layers: Layers): Promise<string> {
   const dir = mkdtempSync(join(cacheDir, 'test-base-'));
   try {
     const images = newestBase().map(digest => join(cacheDir, `${digest.replace(':', '-')}.erofs`));
-    // Overlays want the highest layer first. Short names: newer programs give the kernel 255 bytes of them at most.
+    // Overlays want the highest layer first. The names are short because newer programs give the kernel at most 255
+    // bytes of them.
     const script =
       'set -e; cd $1; shift; lower=; n=0; for image; do n=$((n + 1)); mkdir $n; mount -t erofs -o ro $image $n; lower=$n${lower:+:$lower}; done; ' +
       'mkdir merged; mount -t overlay -o ro,lowerdir=$lower overlay merged; cp -a merged tree';

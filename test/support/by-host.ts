@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 
-/** A GET to the platform's port with a Host header of its own, as a browser would send it for a sandbox's host. */
+/** A GET to the platform's port with the given Host header, as a browser would send it for a sandbox's host. */
 export function getByHost(platformUrl: string, host: string, path: string): Promise<{ status: number; body: string }> {
   const { hostname, port } = new URL(platformUrl);
   return new Promise((resolve, reject) => {

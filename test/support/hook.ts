@@ -1,12 +1,12 @@
 import { act, createElement, type ReactNode } from 'react';
 
-/** What a hook of the dashboard answers, as a component that uses it would see it. */
+/** The results of a dashboard hook, as a component that uses it would see them. */
 type UsedHook<T> = AsyncDisposable & {
-  /** What it answered last. */
+  /** Its latest result. */
   current(): T;
-  /** Runs `step`, and what the hook does because of it. */
+  /** Runs `step`, and what the hook does in response. */
   act(step: () => unknown): Promise<void>;
-  /** Has the hook asked anew, with what its arguments are now. */
+  /** Runs the hook again, with the present values of its arguments. */
   again(): Promise<void>;
   /** Once this holds. */
   until(isSo: (current: T) => boolean): Promise<void>;
@@ -16,7 +16,7 @@ const nothing = () => {};
 
 /**
  * Uses a hook in React's own renderer, in a component that shows nothing: there is no document, and none is needed.
- * `within` puts what the hook asks of its surroundings around it.
+ * `within` wraps it in the surroundings that the hook needs.
  */
 export async function usedHook<T>(
   hook: () => T,
@@ -24,7 +24,7 @@ export async function usedHook<T>(
 ): Promise<UsedHook<T>> {
   const page = { nodeType: 9, addEventListener: nothing, activeElement: null, defaultView: globalThis };
   const known = Object.getOwnPropertyDescriptors(globalThis);
-  // What the renderer looks for in a browser.
+  // What the renderer expects of a browser.
   const lent = { window: globalThis, document: page, HTMLIFrameElement: class {}, IS_REACT_ACT_ENVIRONMENT: true };
   for (const [name, value] of Object.entries(lent))
     if (!(name in known)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });

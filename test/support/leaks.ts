@@ -22,8 +22,8 @@ type Holdings = {
 };
 
 /**
- * What the installation on `dataDir` holds now. Processes and namespaces are found by their control groups, whoever
- * started them.
+ * What the installation on `dataDir` holds now. Processes and namespaces are found by their cgroups, whoever started
+ * them.
  */
 export function holdingsOf(dataDir: string): Holdings {
   const number = installationOf(dataDir);
@@ -51,7 +51,7 @@ export function holdingsOf(dataDir: string): Holdings {
   };
 }
 
-/** What `after` has more than `before`, as `kind: name`. */
+/** What `after` has and `before` lacks, as `kind: name`. */
 export function leaked(before: Holdings, after: Holdings): string[] {
   return (Object.keys(after) as (keyof Holdings)[]).flatMap(kind => {
     const known = new Set(before[kind]);
@@ -60,13 +60,13 @@ export function leaked(before: Holdings, after: Holdings): string[] {
 }
 
 /**
- * How many things of each kind there are once nothing is being made or taken away any more: names change where blanks
- * of a pool are replaced. What is there once for all sandboxes, from the first that needs it on, does not count: layers
- * that are mounted, and the groups above those of sandboxes.
+ * How many things of each kind exist once nothing is being made or removed any more: names change when standby
+ * sandboxes of a pool are replaced. Things shared by all sandboxes, made for the first that needs them, do not count:
+ * mounted layers, and the cgroups above those of sandboxes.
  *
- * After work whose end nobody was told of (a snapshot that is still packed, a removal behind an answer), counts can be
- * the same for longer than any time that is fit to wait for. `before`: what is to be left then. It is waited for, and
- * answered as it is where it does not come.
+ * After work whose end was not reported (a snapshot that is still being packed, a removal after an answer), counts can
+ * stay the same for longer than any reasonable wait. `before`: the counts expected then. This waits for them, and
+ * answers the present ones if they do not come.
  */
 export async function restingCounts(
   dataDir: string,
@@ -83,14 +83,14 @@ export async function restingCounts(
     return rests;
   };
   const rested = waitFor('the installation to rest', look, before ? timeoutMs : undefined);
-  // Whoever compares says what is left.
+  // The caller compares and says what is left.
   await (before ? rested.catch(() => {}) : rested);
   return JSON.parse(last) as Record<string, number>;
 }
 
-/** Longer than a blank takes to start. */
+/** Longer than a standby sandbox takes to start. */
 const restMs = 400;
-/** Longer than anything takes on a busy machine that ends by itself. */
+/** Longer than anything that ends by itself takes on a busy machine. */
 const goneTimeoutMs = 60_000;
 
 function countsOf(holdings: Holdings): Record<string, number> {
@@ -102,7 +102,7 @@ function countsOf(holdings: Holdings): Record<string, number> {
   );
 }
 
-/** Where the installation on `dataDir` has its sockets and the files of runs. Throws where there is none. */
+/** Where the installation on `dataDir` has its sockets and runtime files. Throws if there is none. */
 export function runDirOf(dataDir: string): string {
   const number = installationOf(dataDir);
   if (number === undefined) throw new Error(`nobody owns ${dataDir}`);
@@ -115,7 +115,7 @@ function installationOf(dataDir: string): number | undefined {
   return own === undefined ? undefined : Number(own);
 }
 
-/** Every group called `name` at the root of a hierarchy, and all below it. */
+/** Every cgroup called `name` at the root of a hierarchy, and all below it. */
 function cgroupsNamed(name: string): string[] {
   const hierarchies = existsSync(join(cgroupRoot, 'cgroup.controllers'))
     ? [cgroupRoot]
@@ -126,7 +126,7 @@ function cgroupsNamed(name: string): string[] {
     .flatMap(withDescendants);
 }
 
-/** Groups come and go meanwhile. */
+/** Cgroups come and go meanwhile. */
 function withDescendants(group: string): string[] {
   try {
     const below = readdirSync(group, { withFileTypes: true }).filter(entry => entry.isDirectory());

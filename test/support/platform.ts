@@ -13,7 +13,7 @@ const checkoutProgram = join(repository, 'bin/atoll');
 /** Longest time to the first answer: the base template may have to be made. */
 const startTimeoutMs = 10 * 60_000;
 
-/** What `atoll up --json` says once the platform serves. */
+/** What `atoll up --json` prints once the platform serves. */
 export type Ready = {
   url: string;
   tls?: { url: string; authorityFile: string | null; domain: string };
@@ -21,33 +21,33 @@ export type Ready = {
   domain: string;
   dataDir: string;
   building: string[];
-  /** A link that signs in at the dashboard; null where that is not built. */
+  /** A link that signs in at the dashboard; null if the dashboard is not built. */
   dashboard: string | null;
   pid: number;
 };
 
 export type TestPlatform = AsyncDisposable & {
   ready: Ready;
-  /** For a program that uses an SDK or the command line. */
+  /** The environment for a program that uses an SDK or the command line. */
   env: NodeJS.ProcessEnv;
-  /** Request to the one port, with the API key. */
+  /** Sends a request to the one port, with the API key. */
   api(method: string, path: string, body?: unknown): Promise<Response>;
   /** Ends the platform as Ctrl-C does; sandboxes stay. */
   stop(): Promise<void>;
-  /** Ends the platform as a crash does. */
+  /** Ends the platform like a crash. */
   kill9(): Promise<void>;
-  /** Starts it again on its data directory and port. */
+  /** Restarts it on its data directory and port. */
   restart(): Promise<void>;
-  /** The supervisor's process now. Throws where none runs. */
+  /** The present process of the supervisor. Throws if none runs. */
   pid(): number;
-  /** Everything that it has written to standard error. */
+  /** Its standard error so far. */
   log(): string;
 };
 
 /**
- * Starts a whole platform on a data directory of its own and a free port. Disposing ends it, removes its sandboxes and
- * deletes the directory. `program`: its command line. `env` adds settings; unless it says so, no template but `base` is
- * built, and there are four standby sandboxes: the machine is shared with other tests.
+ * Starts a whole platform on its own data directory and a free port. Disposing of it ends it, removes its sandboxes and
+ * deletes the directory. `program`: its command line. `env` adds settings; by default no template but `base` is built,
+ * and there are four standby sandboxes, because the machine is shared with other tests.
  */
 export async function startPlatform(
   env: Record<string, string> = {},
@@ -71,10 +71,10 @@ export async function startPlatform(
   return platformOf(first, program, settings);
 }
 
-/** `Ready` of a platform that runs already, e.g. of a cluster: tests that need no settings of their own run on it. */
+/** `Ready` of a platform that already runs, e.g. that of a cluster: tests without settings of their own run on it. */
 export const sharedVariable = 'ATOLL_TEST_PLATFORM';
 
-/** One that others have started and end. */
+/** A platform that somebody else starts and ends. */
 function sharedPlatform(ready: Ready): TestPlatform {
   const others = () => {
     throw new Error('this test ends or restarts its platform, and this one is shared');
@@ -142,7 +142,7 @@ function platformOf(first: Launched, atoll: string, settings: NodeJS.ProcessEnv)
     ready,
     env: {
       ...env,
-      // What a start prints for clients of this machine.
+      // What a start prints for clients on this machine.
       ...localVariables(ready),
     },
     api: apiOf(ready),
@@ -159,7 +159,7 @@ function platformOf(first: Launched, atoll: string, settings: NodeJS.ProcessEnv)
     log: () => logs.map(log => log()).join(''),
     async [Symbol.asyncDispose]() {
       await end('SIGTERM');
-      // This checkout's, of whatever release the platform is: an older one may not know the option.
+      // This checkout's, whatever release the platform is: an older one may not know the option.
       const down = await runToEnd([checkoutProgram, 'down', '--all'], { env, cwd: repository });
       await rm(ready.dataDir, { recursive: true, force: true });
       if (down.exitCode !== 0) throw new Error(`atoll down failed:\n${down.stderr}`);

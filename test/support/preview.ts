@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 
-/** What a preview URL shows, through the one port of the platform at `url`; undefined where the answer is not 200. */
+/** The content of a preview URL, through the one port of the platform at `url`; undefined if the status is not 200. */
 export function preview(url: string, host: string, path: string): Promise<string | undefined> {
   const { port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 
 export type Finished = { exitCode: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
-/** Runs a program to its end and answers all of it. It is killed, with what it started, after `timeoutMs`. */
+/**
+ * Runs a program to its end and answers all its results. After `timeoutMs`, it is killed with everything it started.
+ */
 export async function runToEnd(
   argv: string[],
   options: { env?: NodeJS.ProcessEnv; cwd?: string; input?: string; timeoutMs?: number } = {},
@@ -11,14 +13,14 @@ export async function runToEnd(
   const child = start(argv, options);
   const stdout = textOf(child, 'stdout');
   const stderr = textOf(child, 'stderr');
-  // A program may end without having read it.
+  // A program may end without having read its input.
   child.stdin?.on('error', () => {}).end(options.input ?? '');
   const timer = setTimeout(() => killGroup(child, 'SIGKILL'), options.timeoutMs ?? 120_000);
   await once(child, 'close').finally(() => clearTimeout(timer));
   return { exitCode: child.exitCode, signal: child.signalCode, stdout: stdout(), stderr: stderr() };
 }
 
-/** Starts a program in a process group of its own, with pipes. */
+/** Starts a program in its own process group, with pipes. */
 export function start(argv: string[], options: { env?: NodeJS.ProcessEnv; cwd?: string }): ChildProcess {
   const [program = '', ...args] = argv;
   return spawn(program, args, {
@@ -29,7 +31,7 @@ export function start(argv: string[], options: { env?: NodeJS.ProcessEnv; cwd?: 
   });
 }
 
-/** Collects a stream; the answer tells what has come so far. */
+/** Collects a stream; the returned function tells what has come so far. */
 export function textOf(child: ChildProcess, stream: 'stdout' | 'stderr'): () => string {
   let text = '';
   child[stream]?.setEncoding('utf8').on('data', (part: string) => {
@@ -46,7 +48,7 @@ export function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Asks until `look` answers something, for at most `timeoutMs`. */
+/** Repeats `look` until it answers something, for at most `timeoutMs`. */
 export async function waitFor<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,

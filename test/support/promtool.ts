@@ -8,7 +8,7 @@ const fetchTimeoutMs = 5 * 60_000;
 
 /**
  * Prometheus' own checker of rules: the one in PATH, or that of Debian's package, which is fetched once (19 MB) and not
- * installed, because it would start a server. Or why there is none.
+ * installed, because it would start a server. Otherwise the reason why there is none.
  */
 export async function findPromtool(): Promise<{ program: string } | { missing: string }> {
   const installed = Bun.which('promtool');

@@ -14,10 +14,7 @@ export function pythonCasesOf(folder: string): string[] {
   );
 }
 
-/**
- * Runs every case of a folder with this Python, and answers what went wrong in each, or null. Throws where none was
- * run.
- */
+/** Runs every case of a folder with this Python, and answers each case's error, or null. Throws if none was run. */
 export async function runPythonCases(
   python: string,
   folder: string,

@@ -6,22 +6,22 @@ import { pythonCasesOf, runPythonCases } from './python-cases.ts';
 import { testUnless } from './skip.ts';
 
 type Options = {
-  /** Holds `sync_cases.py` and `async_cases.py`. */
+  /** The folder with `sync_cases.py` and `async_cases.py`. */
   folder: string;
-  /** What is installed beside them; default: the published clients. */
+  /** What is installed besides; default: the published clients. */
   requirements?: string;
   /** Settings of the platform. */
   env?: Record<string, string>;
-  /** A shipped template that is waited for, and how long its first build may take. */
+  /** A shipped template to wait for, and how long its first build may take. */
   template?: { name: string; buildMs: number };
   casesTimeoutMs: number;
-  /** Cases that there are at least. */
+  /** Least number of cases. */
   casesLeast: number;
 };
 
 /**
- * Runs every case of a folder with a Python of its own against a platform of its own: a test for each, skipped where no
- * such Python can be had. Answers that Python, or why there is none.
+ * Runs every case of a folder with a separate Python against a separate platform: one test per case, skipped if no such
+ * Python is available. Answers that Python, or why there is none.
  */
 export async function testPythonCases({
   folder,

@@ -7,17 +7,17 @@ import { runToEnd } from './process.ts';
 
 const clients = join(repository, 'test/support/python/requirements.txt');
 const cacheDir = '/var/cache/atoll';
-/** A busy machine takes minutes for the frameworks of the programs. */
+/** A busy machine takes minutes for the programs' frameworks. */
 const installTimeoutMs = 15 * 60_000;
-/** Tries of one download, with a pause between them that grows: a mirror may be out of reach for a minute. */
+/** How often a download is tried, with growing pauses: a mirror may be unreachable for a minute. */
 const downloadTries = 8;
 
-/** For a test that asks for the environment: it may be the first, and then it waits for the downloads. */
+/** For a test that needs the environment: it may be the first, and then waits for the downloads. */
 export const pythonTimeoutMs = installTimeoutMs + 60_000;
 
 /**
  * A Python with the published clients as requirements.txt pins them, or with what another such file pins, kept for
- * later runs; or why it can't be had.
+ * later runs; or why it is unavailable.
  */
 export async function pythonWithSdk(requirements = clients): Promise<{ program: string } | { missing: string }> {
   const hash = new Bun.CryptoHasher('sha256')
@@ -33,7 +33,7 @@ export async function pythonWithSdk(requirements = clients): Promise<{ program: 
   const folder = join(cacheDir, `python-${stdout.trim()}-${hash}`);
   const program = join(folder, 'bin/python');
   await mkdir(cacheDir, { recursive: true, mode: 0o700 });
-  // Suites that run beside each other want the same one.
+  // Suites that run in parallel want the same one.
   return await exclusively(`${folder}.lock`, () =>
     existsSync(program) ? { program } : makeEnvironment(folder, program, requirements),
   );
@@ -44,7 +44,7 @@ async function makeEnvironment(
   program: string,
   requirements: string,
 ): Promise<{ program: string } | { missing: string }> {
-  // An environment knows its own path, so it is made in place; a marker at the end says that it is whole.
+  // An environment contains its own path, so it is made in place; a marker at the end says that it is complete.
   const unfinished = join(folder, 'bin/python3.unfinished');
   await rm(folder, { recursive: true, force: true });
   const made = await runToEnd(['python3', '-m', 'venv', '--copies', folder]);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { goProgram } from './go.ts';
 
-/** A real S3 server, which checks signatures: Apache-2.0, from its own source. */
+/** A real S3 server, which checks signatures: Apache-2.0, built from its own source. */
 const server = { module: 'github.com/versity/versitygw/cmd/versitygw', version: '1.8.0' } as const;
 const cacheDir = '/var/cache/atoll';
 const kept = join(cacheDir, `versitygw-${server.version}`);
@@ -13,8 +13,8 @@ const buildTimeoutMs = 20 * 60_000;
 const startTimeoutMs = 20_000;
 
 /**
- * Why there is no S3 server to test with; undefined where there is one, or it can be built. That takes two minutes of
- * both cores and much from the internet, so that long suites alone do it.
+ * Why there is no S3 server to test with; undefined if there is one, or it can be built. A build takes two minutes of
+ * both cores and many downloads, so only long suites do it.
  */
 export function withoutS3(): string | undefined {
   if (existsSync(kept)) return undefined;
@@ -28,16 +28,19 @@ export function withoutS3(): string | undefined {
 export type S3Server = AsyncDisposable & {
   endpoint: string;
   bucket: string;
-  /** Where it keeps the objects of the bucket. */
+  /** Where it keeps the bucket's objects. */
   folder: string;
   keyId: string;
   secret: string;
-  /** Stops answering, and answers again. */
+  /** Stops answering, or answers again. */
   pause(): void;
   goOn(): void;
 };
 
-/** Starts one on an address of this machine; or of another one, where `on` says so: how to run programs there, and a port. */
+/**
+ * Starts one on an address of this machine; or, with `on`, on another one: `on` says how to run programs there, and
+ * names a port.
+ */
 export async function startS3(hostname = '127.0.0.1', on?: { enter: string[]; port: number }): Promise<S3Server> {
   const program = await built();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-s3-'));

@@ -10,7 +10,7 @@ import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 import { buildMs, built } from './built.ts';
 
-/** Where the template has the project. */
+/** Where the template puts the project. */
 const project = '/home/user/project';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-devcontainer-'));
 const options = { cpuCount: 2, memoryMB: 1024 };
@@ -33,7 +33,7 @@ after(async () => {
   await platform?.[Symbol.asyncDispose]();
 });
 
-/** The programs of a Debian system, without what only the template `base` has. */
+/** The programs of a Debian system, without those that only the template `base` has. */
 async function systemOfBase(): Promise<Uint8Array> {
   const sandbox = await Sandbox.create('base');
   try {

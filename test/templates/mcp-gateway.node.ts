@@ -19,7 +19,7 @@ before(
 );
 after(() => platform[Symbol.asyncDispose]());
 
-/** A client of the gateway in a sandbox, by the URL and token that the SDK tells; its name resolves nowhere here. */
+/** A client of the gateway in a sandbox, with the SDK's URL and token; the URL's name resolves nowhere here. */
 async function connect(sandbox: Sandbox, token: string | undefined): Promise<Client> {
   const url = new URL(sandbox.getMcpUrl());
   assert.match(url.href, /^https:\/\/50005-[a-z0-9]+\..*\/mcp$/);
@@ -47,11 +47,11 @@ async function call(client: Client, name: string, args: Record<string, unknown>)
   return text;
 }
 
-/** For what takes as long as all servers do on a machine that others keep busy, milliseconds. */
+/** As long as all servers together take on a busy machine, milliseconds. */
 const listMs = 2 * buildMs;
 const startMs = 180_000;
 
-/** What the SDK runs in a sandbox for its option `mcp`; what it says where it fails. */
+/** The command that the SDK runs in a sandbox for its option `mcp`; answers its message if it fails. */
 async function startGateway(sandbox: Sandbox, configuration: object): Promise<void> {
   await sandbox.commands
     .run(`mcp-gateway --config '${JSON.stringify(configuration)}'`, {
@@ -131,7 +131,7 @@ describe('the option `mcp`', () => {
 });
 
 describe('a server of a repository', () => {
-  // What it takes from the internet is one clone, which here is of a folder in the sandbox.
+  // Its only download is one clone, here from a folder in the sandbox.
   const program = `
     const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
     const results = {

@@ -65,7 +65,7 @@ describe('the desktop', () => {
   it('opens a file with its program also where its session begins meanwhile', async () => {
     const begin = 'xprop -root -f _DT_SAVE_MODE 8s -set _DT_SAVE_MODE xfce4';
     await desktop.files.write('/home/user/note.txt', 'text of a note');
-    // A screen without a session, which comes between two looks of xdg-open for it.
+    // A screen without a session, which appears between two of xdg-open's checks for one.
     await desktop.files.write('/home/user/bin/xdg-mime', `#!/bin/sh\n${begin}\nexec /usr/bin/xdg-mime "$@"\n`);
     await desktop.commands.run('chmod +x ~/bin/xdg-mime');
     const envs = { DISPLAY: ':7' };
@@ -88,7 +88,7 @@ describe('the desktop', () => {
     const url = new URL(desktop.stream.getUrl());
     const page = await waitFor('noVNC', () => preview(platform.ready.url, url.hostname, url.pathname));
     assert.match(page, /noVNC/);
-    // The server speaks first (RFC 6143, 7.1.1), then names how one may sign in: 2 is a password.
+    // The server speaks first (RFC 6143, 7.1.1), then lists the ways to sign in: 2 is a password.
     const { stdout } = await desktop.commands.run(
       `python3 -c "import socket; s=socket.create_connection(('127.0.0.1',5900)); print(s.recv(12)[:3].decode()); s.send(b'RFB 003.008\\n'); print(list(s.recv(8)))"`,
     );

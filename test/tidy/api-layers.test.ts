@@ -3,11 +3,11 @@ import { importsOf } from './imports.ts';
 import { isTest, sourceFiles } from './source-files.ts';
 
 /**
- * The layers of a room of the API, and which other ones each may import, types included. A room is a resource, and has
- * the same layers as every other: a stranger finds the statement behind an answer by the same way in each.
+ * The layers of a room of the API, and which others each may import, including types. A room is a resource, and all
+ * rooms have the same layers: a stranger finds the statement behind an answer the same way in each.
  *
- * `record`: files that lie loose in a room, with the types that all of its layers speak of. `http` and `server`
- * translate between requests and rules: they name the database in what a route uses, and nothing that is in it.
+ * `record`: loose files of a room, with the types that all of its layers use. `http` and `server` translate between
+ * requests and rules: they name the database in what a route uses, but nothing inside it.
  */
 const layers: Record<string, string[]> = {
   record: ['record'],
@@ -40,12 +40,12 @@ const rooms = new Set(
   ),
 );
 
-/** Values of the database that `http` may import: none. It names types of it alone. */
+/** Values of the database that `http` may import: none. It names only types of it. */
 const opaque = ['src/api/database/db.ts', 'src/api/database/health.ts'];
 
 const files = sourceFiles(['src/api']).filter(({ path }) => !isTest(path));
 
-/** The layer of a file; `root` for what puts the API together. */
+/** The layer of a file; `root` for files that assemble the API. */
 function layerOf(path: string): string {
   const [room = '', layer = '', ...rest] = path.split('/').slice(2);
   if (layer === '') return 'root';
@@ -75,7 +75,7 @@ test('layers of the API import those below them, types included', () => {
   expect(wrong).toEqual([]);
 });
 
-// What clients call things is the business of http; below it, everything has the platform's own spelling.
+// Clients' spelling is the business of http; below it, everything has the platform's own spelling.
 test('names of the wire stay in http', () => {
   const wireName = /(?<![\w.'`"-])(?:[a-z]+ID|minFreeDiskMb|memoryMB)\b(?!['`"])/g;
   const below = files.filter(({ path }) =>
@@ -96,10 +96,13 @@ test('a folder of the API has no more files than one sees at a glance', () => {
   expect([...counts].filter(([, inFolder]) => inFolder.length > 20).map(([folder]) => folder)).toEqual([]);
 });
 
-/** What no test calls by itself: parts of statements, and what writes a row's event or lock in a statement of others. */
+/**
+ * Functions that no test calls directly: parts of statements, and those that write a row's event or lock within other
+ * statements.
+ */
 const partsOfStatements = /\/(?:as-it-was|ended|events|labels|lock|row)\.ts$/;
 
-// A statement that only a whole platform's test runs is tested in the cases that the platform has that day.
+// A statement that only runs in tests of a whole platform is tested just in the cases that happen to occur there.
 test('every store has tests that call its statements', () => {
   const stores = files.filter(({ path }) => layerOf(path) === 'store' && !partsOfStatements.test(path));
   expect(stores.length).toBeGreaterThan(45);

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 
 type Rule = {
   name: string;
-  /** Why it is a rule: shown beside what breaks it. */
+  /** The reason for the rule: shown beside what breaks it. */
   reason: string;
   pattern: RegExp;
-  /** Looks at the text with comments and strings, not at the code alone. */
+  /** Searches the text including comments and strings, not only the code. */
   inText?: boolean;
   applies: (path: string) => boolean;
 };
@@ -156,7 +156,7 @@ function breaches(rule: Rule, file: SourceFile): string[] {
   return [`${file.path}:${line} ${match[0].trim()}`];
 }
 
-// A rule that finds nothing because its pattern is wrong would pass for ever.
+// A rule whose wrong pattern finds nothing would always pass.
 const examples: Record<string, string> = {
   environment: 'const home = process.env.HOME;',
   'shell strings': "execSync('ls');",

@@ -65,7 +65,7 @@ test('every operation has a page that says what it takes, and pages have no scri
   const create = readFileSync(join(site, 'api/createSandbox.html'), 'utf8');
   expect(create).toContain('<code>network.allowOut</code>');
   expect(create).toContain('<code>templateID</code></td><td>string, required');
-  // What the API says of itself is text on the page.
+  // What the API's document says is text on the page.
   expect(pages().filter(path => /<script/i.test(readFileSync(path, 'utf8')))).toEqual([]);
 });
 
@@ -96,7 +96,7 @@ test('every block of the documentation is a program that a test runs, or says wh
   );
   expect(unclear.map(({ page, line }) => `${page}:${line}`)).toEqual([]);
   expect(blocks.filter(({ mark }) => mark !== '' && !marks.includes(mark))).toEqual([]);
-  // No block is cut at a fence that does not close.
+  // No block is cut off by an unclosed fence.
   for (const [page, its] of Map.groupBy(blocks, ({ page }) => page)) {
     const fences = readFileSync(join(repository, page), 'utf8').match(/^ *```/gm) ?? [];
     expect(fences.length, page).toBe(2 * its.length);
@@ -108,7 +108,7 @@ test('every block of the documentation is a program that a test runs, or says wh
   }
 });
 
-/** Details of errors that no caller of the API is told: they mark errors between parts of the platform. */
+/** Error details that no caller of the API sees: they mark errors between parts of the platform. */
 const betweenParts = [
   'checkpoint_failed',
   'criu_killed',
@@ -139,7 +139,7 @@ test('the reference names every status and every error_code, and none that there
   expect(named.filter(code => code !== 'error_code' && !source.includes(`'${code}'`))).toEqual([]);
 });
 
-/** What the kernel says in a sandbox. */
+/** Messages of the kernel in a sandbox. */
 const ofTheSystem = ['No space left on device', 'Read-only file system'];
 
 test('the messages that troubleshooting goes by are said somewhere', () => {
@@ -147,7 +147,7 @@ test('the messages that troubleshooting goes by are said somewhere', () => {
   const source = sourceFiles(['src'])
     .map(({ text }) => text)
     .join('\n');
-  // Rows as `| message | remedy |`; those in quotes that begin like a sentence of ours, without the places of names in it.
+  // Rows as `| message | remedy |`: the quoted texts that begin like a sentence of ours, without their placeholders.
   const quoted = [...page.matchAll(/^\| (?:\d{3} )?`([^`]+)`/gm)].map(([, message = '']) => message);
   const ours = quoted.filter(
     message => /^(?:[A-Z]|…)/.test(message) && message.includes(' ') && !ofTheSystem.includes(message),

@@ -9,10 +9,10 @@ const missing: Record<string, number> = {};
 
 const exported =
   /^export (?:declare |abstract |async )*(?:const|let|function\*?|class|type|interface|enum) (\w+)(?<rest>.*)$/;
-/** These say nothing that their source does not say: its comment is theirs. */
+/** These add nothing to their source, whose comment is theirs. */
 const repeats = /^ = (?:Static<typeof \w+>|\(typeof \w+\)\[number\]|keyof typeof \w+);|^ = schemaOf<\w+>\(\)\(/;
 
-/** The exports of a text without a doc comment right above them, `name` by name, and how many it has. */
+/** The exports of a text without a doc comment right above them, by name, and their number. */
 function undocumented(text: string): { names: string[]; exports: number } {
   const lines = text.split('\n');
   const seen = new Set<string>();
@@ -23,7 +23,7 @@ function undocumented(text: string): { names: string[]; exports: number } {
     if (!match) continue;
     const [, name = ''] = match;
     exports++;
-    // Overloads of a function, and a type beside the value of its name, are documented by the first of them.
+    // Overloads of a function, and a type of the same name as a value, are documented by the first of them.
     if (seen.has(name)) continue;
     seen.add(name);
     if (!repeats.test(match.groups?.['rest'] ?? '') && !hasDoc(lines, index)) names.push(name);
@@ -38,7 +38,7 @@ function hasDoc(lines: readonly string[], index: number): boolean {
   return lines[at]?.startsWith('/**') === true;
 }
 
-// A name says what something is; what it promises, in which units and with which errors, is said nowhere else.
+// A name says what something is; its promise, units and errors are stated nowhere else.
 test('every export says what it promises', () => {
   const found: Record<string, string[]> = {};
   let exports = 0;

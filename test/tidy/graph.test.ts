@@ -9,16 +9,16 @@ const targetsOf = (path: string) =>
   (imports.get(path) ?? []).flatMap(({ target }) => (target === undefined ? [] : [target]));
 
 // In a cycle, which file runs first depends on who was imported first. Types count too: two files that name each
-// other's are one file in two places. Neither can be read, tested or moved without the other.
+// other's types are one file in two places. Neither can be read, tested or moved without the other.
 test('no import cycle, types included', () => {
   expect(imports.size).toBeGreaterThan(60);
   expect(cycles()).toEqual([]);
 });
 
-// Code that only its own test reaches is kept working for nobody.
+// Code that only its own test reaches is maintained for nobody.
 test('every file of src is reached from a composition root', () => {
-  // Browsers load the dashboard: nothing of the platform imports it.
-  // A declaration says what the compiler can't find out, and no code names it.
+  // Browsers load the dashboard: nothing of the platform imports it. A declaration says what the compiler can't find
+  // out, and no code names it.
   const isRoot = (path: string) =>
     path.startsWith('src/bin/') || path === 'src/dashboard/main.tsx' || path.endsWith('.d.ts');
   const roots = files.filter(file => isRoot(file.path) && !isTest(file.path)).map(file => file.path);
@@ -30,7 +30,7 @@ test('every file of src is reached from a composition root', () => {
 });
 
 /**
- * What no test starts: the program of the tests' set-up, those that write the API's document and state for later
+ * Files that no test starts: the program of the tests' set-up, those that write the API's document and state for later
  * versions, the proofs, the pictures of the dashboard, the laboratory's own, and those that it starts on its machines.
  */
 const started =
@@ -44,7 +44,7 @@ test('every file of test is a test or is reached from one, or from what people s
   expect(dead.map(file => file.path)).toEqual([]);
 });
 
-/** Files that a file names in a string, from its own folder on: programs that it starts as processes of their own. */
+/** Files that a file names in a string, relative to its own folder: programs that it starts as separate processes. */
 function startedBy(path: string): string[] {
   const text = files.find(file => file.path === path)?.text ?? '';
   const below = files.map(file => file.path).filter(other => other !== path && other.startsWith(`${dirname(path)}/`));
@@ -65,7 +65,7 @@ function reachable(from: string[]): Set<string> {
   return reached;
 }
 
-/** Each cycle once, as the chain of its files. */
+/** Each cycle once, as a chain of files. */
 function cycles(): string[] {
   const done = new Set<string>();
   const found: string[] = [];

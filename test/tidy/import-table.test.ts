@@ -6,9 +6,9 @@ import { rooms } from './rooms.ts';
 import { isTest, root, sourceFiles } from './source-files.ts';
 
 /**
- * Which component may import which. Components run in different processes, on different machines even (a node, the
- * inside of a sandbox), and meet only in `protocol`: an import between two of them would make one process of them for
- * ever. Only the composition roots in `bin` put them together.
+ * Which component may import which. Components run in different processes, even on different machines (a node, the
+ * inside of a sandbox), and meet only in `protocol`: an import between two of them would tie them to one process for
+ * ever. Only the composition roots in `bin` assemble them.
  */
 const table: Record<string, string[]> = {
   bin: [
@@ -43,12 +43,12 @@ const table: Record<string, string[]> = {
 };
 
 /**
- * Packages that a component may use. The agent runs in every sandbox and the node as root beside them: what they load
- * is ours alone. Elsewhere each package earns its place here.
+ * Packages that a component may use. The agent runs in every sandbox, and the node runs as root beside them: they load
+ * only our own code. Elsewhere, each package must earn its place here.
  */
 const packages: Record<string, string[]> = {
   cli: ['commander', 'e2b'],
-  // Bundled into what browsers load; nothing of it runs in the platform.
+  // Bundled into what browsers load; none of it runs in the platform.
   dashboard: [
     '@tanstack/react-query',
     '@tanstack/react-router',
@@ -80,7 +80,7 @@ test('imports between components go one way, as the table says', () => {
     importsOf(file).flatMap(({ target }) => {
       if (target === undefined) return [];
       seen++;
-      // What several tests need is no part of what runs.
+      // What several tests need is no part of the product.
       if (isTest(file.path) && target.startsWith('test/support/')) return [];
       const [from, to] = [componentOf(file.path), componentOf(target)];
       return target.startsWith('src/') && (from === to || table[from]?.includes(to))
@@ -92,7 +92,7 @@ test('imports between components go one way, as the table says', () => {
   expect(wrong).toEqual([]);
 });
 
-/** Files of a component that are no tests, each with its room. */
+/** Files of a component except tests, each with its room. */
 const filesIn = (component: string) =>
   files
     .filter(file => file.path.startsWith(`${component}/`) && !isTest(file.path))

@@ -5,7 +5,7 @@ import { root, type SourceFile } from './source-files.ts';
 type Import = {
   /** As written. */
   specifier: string;
-  /** The file of this repository that it names, relative to the repository; undefined for packages and built-ins. */
+  /** The imported file, relative to the repository; undefined for packages and built-ins. */
   target: string | undefined;
   typeOnly: boolean;
 };

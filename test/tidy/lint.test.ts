@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { root, sourceFiles } from './source-files.ts';
 
-// The linter reads the types of the whole tree: seconds on a machine of its own, minutes on a busy one.
+// The linter reads the types of the whole tree: seconds on a quiet machine, minutes on a busy one.
 setDefaultTimeout(600_000);
 
 /** Lines of a function, without comments and blank ones. */
 const functionLinesMax = 70;
 const folders = ['src', 'test', 'bench', 'scripts'];
 
-/** Runs a program of `node_modules/.bin` over the tree; answers what it said where it found fault. */
+/** Runs a program of `node_modules/.bin` over the tree; answers its output if it found faults. */
 function faults(program: string, ...options: string[]): { faults: string; said: string } {
-  // By the pinned runtime: the machine's Node.js may be older than these programs want.
+  // With the pinned runtime: the machine's Node.js may be too old for these programs.
   const script = join(root, 'node_modules/.bin', program);
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...options, ...folders], {
     cwd: root,
@@ -23,7 +23,7 @@ function faults(program: string, ...options: string[]): { faults: string; said: 
   return { faults: status === 0 ? '' : `${stdout}${stderr}`, said: `${stdout}${stderr}` };
 }
 
-/** How many files a program says that it looked at. */
+/** How many files a program claims to have examined. */
 function looked(said: string): number {
   return Number(/on (\d+) files/.exec(said)?.[1] ?? 0);
 }
@@ -41,7 +41,7 @@ test('the tree is formatted: one dialect for all of it (`npm run format`)', () =
 });
 
 // A function fits on a screen; the linter counts its lines without comments and blank ones. Pages of the dashboard are
-// markup, and may take two.
+// markup, and may take two screens.
 test('functions have a bound, and one that is longer is found', () => {
   const { rules, overrides } = JSON.parse(readFileSync(join(root, '.oxlintrc.json'), 'utf8')) as {
     rules: Record<string, [string, { max: number }]>;

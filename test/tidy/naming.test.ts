@@ -10,12 +10,12 @@ const files = sourceFiles(['src', 'test', 'bench', 'scripts'], ['.ts', '.tsx', '
  * Almost every file is far below; one that reaches this has become about two things. A table of cases may be longer.
  */
 const linesMax = (path: string) => (path.startsWith('test/') ? 750 : 400);
-/** Half of all files are to stay below this, so that a file can be read in one go. */
+/** Half of all files must stay below this, so that a file can be read in one go. */
 const medianLinesMax = 150;
-/** About twenty; one that has more is two rooms. */
+/** About twenty; a folder with more is two rooms. */
 const filesMax = 24;
 
-// A path typed on one machine must work on every other, whatever its file system folds.
+// A path typed on one machine must work on every other, whatever case its file system ignores.
 test('files and folders are named in kebab-case', () => {
   expect(files.length).toBeGreaterThan(60);
   const wrong = files.filter(
@@ -39,7 +39,7 @@ test('files stay about one thing', () => {
   expect(sorted[Math.floor(sorted.length / 2)] ?? 0).toBeLessThan(medianLinesMax);
 });
 
-// A folder is a room: what it holds is seen at a glance. Unit tests stand beside what they test and count with it.
+// A folder is a room: its content can be seen at a glance. Unit tests stand beside what they test and count with it.
 test('folders have few files', () => {
   const counted = files.filter(({ path }) => !(path.startsWith('src/') && isTest(path)));
   const folders = Map.groupBy(counted, ({ path }) => dirname(path));
@@ -47,7 +47,7 @@ test('folders have few files', () => {
   expect([...folders].filter(([, inFolder]) => inFolder.length > filesMax).map(([folder]) => folder)).toEqual([]);
 });
 
-// What a command has left where it was run would be committed with the next change.
+// Files that a command has left where it was run would be committed with the next change.
 test('the root holds what people and tools look for there', () => {
   const known =
     /^(ARCHITECTURE|CHANGELOG|CONTRIBUTING|README|SECURITY)\.md$|^LICENSE$|^(package|package-lock|tsconfig)\.json$|^\.git$/;
@@ -59,7 +59,7 @@ test('the root holds what people and tools look for there', () => {
   expect(unknown.map(({ name }) => name)).toEqual([]);
 });
 
-// The built-in has the prefix, so that nothing of npm can take its name.
+// Built-in modules have the prefix, so that no npm package can take their name.
 test('built-in modules are imported by their full name', () => {
   const builtIns =
     /^(fs|path|os|net|http|https|crypto|stream|child_process|util|url|events|zlib|tls|dns|worker_threads)(\/|$)/;

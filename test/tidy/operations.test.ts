@@ -7,7 +7,7 @@ import { runToEnd } from '../support/process.ts';
 import { findPromtool } from '../support/promtool.ts';
 import { testUnless } from '../support/skip.ts';
 
-// The alert rules and the dashboard in `ops`. That the platform gives what they ask for, the suite `docs` tests.
+// The alert rules and the dashboard in `ops`. The suite `docs` tests that the platform provides what they ask for.
 
 test('every rule has what an alert needs, under a name of its own, and the guide says what to do about it', () => {
   const guide = readFileSync(join(repository, 'docs/guides/monitoring.md'), 'utf8');
@@ -68,7 +68,7 @@ testUnless('missing' in promtool ? promtool.missing : undefined)(
     const cases = join(repository, 'test/docs/alerts.yml');
     const { exitCode, stdout, stderr } = await runToEnd([program, 'test', 'rules', cases]);
     expect(exitCode, `${stdout}${stderr}`).toBe(0);
-    // A rule that no case lets fire would pass unseen.
+    // A rule that no case triggers would pass unnoticed.
     const text = readFileSync(cases, 'utf8');
     for (const { alert } of alertRules()) expect(text).toContain(`alertname="${alert}"`);
   },

@@ -6,12 +6,11 @@ import { repository } from '../support/platform.ts';
 type PromiseSentence = { file: string; text: string };
 
 const words = /\b(never|always|nothing|at most)\b/i;
-/** Words of these documents are about words, hosts that were looked at, or what others measured. */
+/** These documents are about words, examined hosts, or others' measurements. */
 const leftOut = new Set(['docs/glossary.md', 'docs/hosts.md', 'docs/performance.md']);
 
 /**
- * Sentences with *never*, *always*, *nothing* or *at most* in README.md, SECURITY.md, docs and its guides, in their
- * order.
+ * Sentences with *never*, *always*, *nothing* or *at most* in README.md, SECURITY.md, docs and its guides, in order.
  */
 export function promiseSentences(): PromiseSentence[] {
   const docs = readdirSync(join(repository, 'docs')).filter(name => name.endsWith('.md'));
@@ -26,7 +25,10 @@ export function promiseSentences(): PromiseSentence[] {
     );
 }
 
-/** The sentences of a Markdown text: wrapped lines joined, cells of tables and items of lists apart, no code blocks. */
+/**
+ * The sentences of a Markdown text: wrapped lines are joined, table cells and list items are separate, code blocks are
+ * left out.
+ */
 export function sentencesOf(markdown: string): string[] {
   const blocks = markdown
     .replaceAll(/^```[\s\S]*?^```$/gm, '')

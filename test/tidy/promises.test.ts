@@ -5,8 +5,8 @@ import { repository } from '../support/platform.ts';
 import { promiseSentences, sentencesOf } from './promise-sentences.ts';
 import { proofs } from './promises.ts';
 
-// What the documents say without exception, a test shows. A new sentence with *never*, *always*, *nothing* or *at most*
-// needs its row in promises.ts: the test that would fail if it were untrue, or the reason why it is no promise.
+// A test shows whatever the documents say without exception. A new sentence with *never*, *always*, *nothing* or *at
+// most* needs its row in promises.ts: the test that would fail if it were untrue, or the reason why it is no promise.
 
 const rowOf = (file: string, text: string) => proofs[file]?.find(([part]) => text.includes(part));
 

@@ -3,9 +3,9 @@ import { slowRepetition } from './repetition.ts';
 import { isTest, sourceFiles, type SourceFile } from './source-files.ts';
 
 /**
- * A text of a stranger's is read once, left to right. A repetition that may begin at many places and fail at each reads
- * it once for each of them: 64 KiB of blanks take seconds, 1 MiB minutes. What is exempt is listed with the reason, and
- * found again here, so that the list does not outlive what it excuses.
+ * A stranger's text is read once, left to right. A repetition that may begin at many places and fail at each reads it
+ * once for each of them: 64 KiB of blanks take seconds, 1 MiB minutes. Exemptions are listed with the reason, and
+ * looked up again here, so that the list does not outlive what it excuses.
  */
 const exempt: Record<string, string> = {
   'src/bin/spans.ts /\\/+$/': 'an address in the operator’s settings',
@@ -16,7 +16,7 @@ const exempt: Record<string, string> = {
     'each repetition is bounded, and texts of the journal are: test/fuzz has them as a target',
 };
 
-/** Patterns that are put together from texts, and what bounds them. */
+/** Patterns that are assembled from texts, and what bounds them. */
 const composed: Record<string, string> = {
   'src/dashboard/pages/sandbox/logs/logs-search.ts':
     'of whoever looks, in their own browser, over at most 2,000 lines that are shown and 100,000 that they download',

@@ -1,15 +1,14 @@
 /**
  * Finds repetitions in a regular expression that can begin at many places of a text and fail at each of them only after
- * reading on:
- * `\s+$` begins anew at every blank, and for n blanks that are followed by something else reads n²/2 of them. So does
- * `\w+=` without an anchor, and two neighbouring repetitions that may take the same characters (`\s*(\d*)\s*-`).
+ * reading on: `\s+$` starts again at every blank, and reads n²/2 blanks if n of them are followed by something else. So
+ * does `\w+=` without an anchor, and two neighbouring repetitions that may take the same characters (`\s*(\d*)\s*-`).
  */
 export function slowRepetition(pattern: RegExp): string | undefined {
   const parsed = parse(pattern.source, pattern.ignoreCase, pattern.dotAll);
   return parsed.flatMap(branch => unanchored(branch, pattern.sticky) ?? neighbours(branch) ?? [])[0];
 }
 
-/** A piece of a branch: what it may be made of, and how often it may stand. */
+/** A piece of a branch: its possible characters, and how often it may occur. */
 type Piece = {
   text: string;
   /** All that it may hold. */ set: CharacterSet;
@@ -23,7 +22,7 @@ type Piece = {
 type CharacterSet = { has: boolean[]; others: boolean };
 
 const latin = 256;
-/** Repetitions up to this many read so little that it does not matter where they begin. */
+/** Repetitions up to this many characters read so little that it does not matter where they begin. */
 const fewMax = 1_024;
 
 function setOf(source: string, ignoreCase: boolean): CharacterSet {
@@ -41,10 +40,7 @@ const union = (sets: CharacterSet[]): CharacterSet => ({
   others: sets.some(set => set.others),
 });
 
-/**
- * Reads the branches of a pattern (ECMAScript, without lookbehind's meaning: assertions other than ^ and $ are left
- * out).
- */
+/** Parses the branches of a pattern (ECMAScript; assertions other than ^ and $ are ignored, including lookbehind). */
 function parse(source: string, ignoreCase: boolean, dotAll: boolean): Piece[][] {
   let at = 0;
   const branches = (): Piece[][] => {
@@ -91,7 +87,7 @@ function parse(source: string, ignoreCase: boolean, dotAll: boolean): Piece[][] 
     const quantifier = /^(?:[*+?]|\{(\d+)(,?)(\d*)\})\??/.exec(source.slice(at));
     at += quantifier?.[0].length ?? 0;
     const [least, max] = boundsOf(quantifier);
-    // A group that may hold nothing need not be there.
+    // A group that may be empty may be absent.
     const min = inner.some(branch => branch.every(piece => piece.min === 0)) ? 0 : least;
     const first = inner.length > 0 ? union(inner.map(firstOf)) : set;
     return { text: source.slice(start, at), set, first, min, max, branches: inner, anchor: undefined };
@@ -99,7 +95,7 @@ function parse(source: string, ignoreCase: boolean, dotAll: boolean): Piece[][] 
   return branches();
 }
 
-/** What a branch may begin with: its pieces up to the first that must be there. */
+/** What a branch may begin with: its pieces up to the first mandatory one. */
 function firstOf(branch: Piece[]): CharacterSet {
   const end = branch.findIndex(piece => piece.min > 0);
   return union((end < 0 ? branch : branch.slice(0, end + 1)).map(piece => piece.first));
@@ -113,7 +109,7 @@ function boundsOf(quantifier: RegExpExecArray | null): [min: number, max: number
   return [text.startsWith('+') ? 1 : 0, text.startsWith('?') ? 1 : Number.POSITIVE_INFINITY];
 }
 
-/** Whether what stands behind a piece may not be there. The end always is, behind what takes everything. */
+/** Whether what follows a piece may fail to match. The end always matches after a piece that takes everything. */
 function mayFail(piece: Piece, rest: Piece[]): boolean {
   const takesAll = piece.set.others && piece.set.has.every(Boolean);
   return rest.some(other => other.min > 0 || (other.anchor !== undefined && !takesAll));
@@ -121,12 +117,11 @@ function mayFail(piece: Piece, rest: Piece[]): boolean {
 
 const isLong = (piece: Piece) => piece.max > fewMax;
 
-/** A long repetition at the beginning of a branch that has no anchor, and something behind it that may not follow. */
+/** A long repetition at the beginning of an unanchored branch, followed by something that may fail. */
 function unanchored(branch: Piece[], sticky: boolean): string | undefined {
   if (sticky || branch[0]?.anchor === '^') return undefined;
   for (const [index, piece] of branch.entries()) {
-    // What stands behind it at all may fail; a repetition that ends the pattern never does, and the next search begins
-    // behind it.
+    // Anything after it may fail; a repetition that ends the pattern can't, and the next search begins after it.
     const canFail = mayFail(piece, branch.slice(index + 1));
     if (isLong(piece) && canFail) return piece.text;
     for (const inner of piece.branches) {
@@ -135,7 +130,7 @@ function unanchored(branch: Piece[], sticky: boolean): string | undefined {
         (canFail && inner.every(part => part.min === 0 || isLong(part)) && inner.some(isLong) ? piece.text : undefined);
       if (found !== undefined && (index === 0 || piece.min === 0)) return found;
     }
-    // Behind something that must be there and that the repetition can't take, it begins only where that is.
+    // After a mandatory piece that the repetition can't match, it begins only where that piece occurs.
     if (piece.min > 0) {
       const rest = branch.slice(index + 1);
       const again = rest.find(other => isLong(other) && overlap(other.set, piece.set));
@@ -145,9 +140,7 @@ function unanchored(branch: Piece[], sticky: boolean): string | undefined {
   return undefined;
 }
 
-/**
- * Two long repetitions of which the second may take what the first has, with nothing between them that must be there.
- */
+/** Two long repetitions without a mandatory piece between them, where the second may match what the first has. */
 function neighbours(branch: Piece[]): string | undefined {
   for (const [index, piece] of branch.entries()) {
     for (const inner of piece.branches) {

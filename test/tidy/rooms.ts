@@ -1,7 +1,7 @@
 /**
- * Which room of a component may import which, types included. A room is a folder of the component; a file that lies
- * loose in it is a room by its name without `.ts`. Rooms stand in order, ground first: each names some of those above
- * it, so that no two can need each other. A room that imports nothing of its component has an empty list.
+ * Which room of a component may import which, including types. A room is a folder of the component; a loose file in the
+ * component is a room named after the file without `.ts`. Rooms are ordered, ground first: each names only rooms above
+ * it in this list, so that no two can need each other. A room that imports nothing of its component has an empty list.
  */
 export const rooms: Record<string, Record<string, string[]>> = {
   'src/edge': {

@@ -11,7 +11,7 @@ export type SourceFile = {
   code: string;
 };
 
-/** Every file with one of the endings below the given folders, in the order of their paths. */
+/** Every file with one of the extensions below the given folders, ordered by path. */
 export function sourceFiles(folders: string[], endings = ['.ts', '.tsx']): SourceFile[] {
   const paths = folders.flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -30,8 +30,8 @@ export function sourceFiles(folders: string[], endings = ['.ts', '.tsx']): Sourc
 export const isTest = (path: string): boolean => path.endsWith('.test.ts') || path.endsWith('.node.ts');
 
 /**
- * Comments and string contents become spaces, so that a rule about code does not stumble over words.
- * Template literals keep their text: what they interpolate is code.
+ * Comments and string contents become spaces, so that a rule about code does not trip over words. Template literals
+ * keep their text: what they interpolate is code.
  */
 function blanked(text: string): string {
   const tokens =

@@ -12,7 +12,7 @@ function exportsOf({ text }: Pick<SourceFile, 'text'>): string[] {
   return [...new Set(names)].filter(name => name !== '');
 }
 
-/** What a file takes of others: the file that it names, and the names, `*` for all. */
+/** What a file imports: the file that it names, and the names, `*` for all. */
 function importedBy({ path, text }: Pick<SourceFile, 'path' | 'text'>): { target: string; names: string[] }[] {
   const statement = /^import\s+(?:type\s+)?(?:\{([^}]*)\}|\*\s+as\s+\w+)\s+from\s+'(\.[^']+)'/gm;
   const dynamic = /\bimport\(\s*'(\.[^']+)'\s*\)/g;
@@ -32,7 +32,7 @@ const nameOf = (item: string) =>
     .replace(/^type /, '')
     .split(' as ')[0] ?? '';
 
-/** Exports that no file but their own names, as `path name`. */
+/** Exports that only their own file names, as `path name`. */
 function unused(files: readonly SourceFile[]): string[] {
   const used = new Map<string, Set<string>>();
   for (const file of files)
@@ -50,8 +50,7 @@ function unused(files: readonly SourceFile[]): string[] {
   });
 }
 
-// What is exported is a promise to others: where nobody takes it up, it is one more thing to keep, and hides what is
-// dead.
+// An export is a promise to others: if nobody uses it, it is one more thing to maintain, and hides what is dead.
 test('every export is used by another file', () => {
   const files = sourceFiles(['src', 'test', 'bench']);
   expect(files.flatMap(exportsOf).length).toBeGreaterThan(2000);

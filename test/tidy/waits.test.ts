@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test';
 import { isTest, sourceFiles } from './source-files.ts';
 
-/** Waits of fewer milliseconds leave others a turn, and prove nothing. */
+/** Waits of fewer milliseconds give others a turn, and prove nothing. */
 const shortMs = 50;
 
 /** A statement that waits for a time: by a number, or by a name for one. */
 const wait = /^( *)await (?:Bun\.sleep|sleep)\((?:([\d_]+)|\w+Ms)\);/;
-/** Asks again and again whether something is so: the time is how often, not how long. */
+/** Repeatedly asks whether something is so: the time is an interval, not a duration. */
 const asksAgain = /^\s*(?:for|while|do)\b/;
-/** A time in which something must not happen, which no state can show: said so above it. */
+/** A time in which something must not happen, which no state can show: the comment above it says so. */
 const window = /^\s*\/\/ A window\b/;
 
 /** Lines of a text that wait for a time where they could wait for a state. */
@@ -24,7 +24,7 @@ function waitsIn(text: string): number[] {
   });
 }
 
-// On a busy machine a time is too short, and on an idle one it is lost. What can be seen is waited for.
+// A fixed time is too short on a busy machine, and wasted on an idle one. Tests wait for what can be seen.
 test('tests wait for states; a wait for a time says of which window it is', () => {
   const files = sourceFiles(['src', 'test']).filter(({ path }) => isTest(path) || path.startsWith('test/'));
   expect(files.length).toBeGreaterThan(400);

@@ -14,9 +14,9 @@ const git = (...args: string[]) =>
 
 /** Commits of two earlier versions. */
 type Earlier = {
-  /** The last one with the schema before this. */
+  /** The last commit with the previous schema. */
   before: string;
-  /** The first one with this schema. */
+  /** The first commit with this schema. */
   same: string;
   /** The migrations between the two. */
   brings: string[];

@@ -17,7 +17,7 @@ const connectionTo = ({ ready: { apiKey, url, domain } }: TestPlatform) => ({
 });
 
 type Counted = Awaited<ReturnType<typeof counted>>;
-/** Sandboxes that run, are paused with memory, and are paused with their files alone, as their version left them. */
+/** Sandboxes that run, are paused with memory, or are paused with only their files, as their version left them. */
 type Scene = { running: { id: string; was: Counted }; withMemory: { id: string; was: Counted }; withFiles: string };
 
 /** Makes one of each. */
@@ -40,7 +40,7 @@ export async function makeScene(platform: TestPlatform): Promise<Scene> {
   return scene;
 }
 
-/** Sees that all of them go on where they were, and pauses again what was paused. Answers the scene as it is now. */
+/** Checks that all of them continue where they were, and pauses again what was paused. Answers the present scene. */
 export async function expectScene(platform: TestPlatform, scene: Scene): Promise<Scene> {
   const to = connectionTo(platform);
   const running = await counted(await Sandbox.connect(scene.running.id, to));
@@ -62,7 +62,7 @@ export async function expectScene(platform: TestPlatform, scene: Scene): Promise
   };
 }
 
-/** A template with a server that is there at once, a snapshot, and a volume with a file in it. */
+/** A template with a server that answers at once, a snapshot, and a volume with a file in it. */
 type Kept = { template: string; snapshotId: string; volume: Volume };
 
 export async function makeKept(platform: TestPlatform): Promise<Kept> {
@@ -88,7 +88,7 @@ export async function expectKept(platform: TestPlatform, { template, snapshotId,
   await restored.kill();
 }
 
-/** Begins a build that is in its second step when this answers, and does not end. */
+/** Starts a build that is in its second step when this resolves, and does not end. */
 export async function beginBuild(platform: TestPlatform) {
   const to = connectionTo(platform);
   const definition = Template().fromTemplate('base').runCmd('echo halfway; sleep 600');
@@ -104,7 +104,7 @@ export async function beginBuild(platform: TestPlatform) {
   return begun;
 }
 
-/** Sees that a build has ended with a reason, and that another one of that name succeeds. */
+/** Checks that a build has ended with a reason, and that another one of that name succeeds. */
 export async function expectCutOff(
   platform: TestPlatform,
   begun: Awaited<ReturnType<typeof beginBuild>>,

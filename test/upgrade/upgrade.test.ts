@@ -10,8 +10,8 @@ import { testUnless } from '../support/skip.ts';
 import { earlierVersions, setUp } from './earlier.ts';
 import { beginBuild, expectCutOff, expectKept, expectScene, makeKept, makeScene } from './scene.ts';
 
-// Installations of earlier versions, made by these themselves, go on with this one: what runs, what is paused, what is
-// kept, and what is being built. The earlier versions are set up from the history of the checkout.
+// Installations made by earlier versions continue with this one: what runs, what is paused, what is kept, and what is
+// being built. The earlier versions are set up from the history of the checkout.
 
 setDefaultTimeout(20 * 60_000);
 const found = earlierVersions();
@@ -26,9 +26,9 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What is paused is on the disk at once: a resume by another version is from there. */
+/** A paused sandbox goes to the disk at once, and another version resumes it from there. */
 const fresh = { ATOLL_FROZEN_SECONDS: '0' };
-/** Settings of a platform that goes on with the data of another one, at its address. */
+/** Settings of a platform that continues with another one's data, at its address. */
 const onDataOf = ({ ready }: TestPlatform) => ({
   ...fresh,
   ATOLL_DATA_DIR: ready.dataDir,
@@ -37,10 +37,12 @@ const onDataOf = ({ ready }: TestPlatform) => ({
 const brings = 'brings' in found ? found.brings : [];
 const errorsIn = (log: string) => log.split('\n').filter(line => line.includes('"level":"error"'));
 
-/** An upgrade is a stop and a start: everything that takes longer came before. A busy machine is several times slower. */
+/**
+ * An upgrade is a stop and a start: everything that takes longer came before. A busy machine is several times slower.
+ */
 const awayMaxMs = 30_000;
 
-/** Asks a platform all the time; the answer tells, once it is there again, how long it was not. */
+/** Sends requests to a platform continuously; the returned function tells, once it is back, how long it was away. */
 function timeAway(url: string): () => Promise<number> {
   const serves = () =>
     fetch(`${url}/health`).then(
@@ -66,7 +68,7 @@ function timeAway(url: string): () => Promise<number> {
   };
 }
 
-/** Has versions run on one data directory, one after the other, and removes what they leave. */
+/** Makes versions run on one data directory, one after another, and removes what they leave. */
 async function onOneDirectory(
   work: (start: (program?: string) => Promise<TestPlatform>) => Promise<void>,
 ): Promise<void> {
@@ -124,7 +126,7 @@ upgradeTest('an upgrade whose migration fails says so, and the earlier version g
       using database = new Database(join(old.ready.dataDir, 'api/atoll.sqlite'), { readwrite: true, strict: true });
       database.run(sql);
     };
-    // The last thing that a migration does.
+    // The last step of a migration.
     change("create trigger refuse before insert on kysely_migration begin select raise(abort, 'by the test'); end");
     const env = { ...process.env, ...onDataOf(old), ATOLL_TEMPLATES: 'none' };
     const { served, stderr } = await upOnce([join(repository, 'bin/atoll'), 'up', '--json'], env);

@@ -7,7 +7,7 @@ import { newUuid } from '../../src/base/id.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 
-// The content of volumes as it goes to other machines and to a store, with the real kernel's file systems.
+// The content of volumes on its way to other machines and to a store, with the kernel's real file systems.
 
 let it: TestNode;
 beforeAll(async () => {
@@ -24,7 +24,7 @@ const inside = async ({ sandboxId }: { sandboxId: string }, command: string) => 
   return stdout.trim();
 };
 
-/** Sends what was fixed, to this same node, as another volume's content would come. */
+/** Sends the frozen content to this same node, as another volume's content would arrive. */
 async function carry(fixedId: string, volumeId: string, change = (bytes: Uint8Array) => bytes): Promise<number> {
   const key = randomBytes(32).toString('base64url');
   const { sizeBytes, bytes } = await carrier().send(fixedId, key);
@@ -56,7 +56,8 @@ test('a copy of a volume that a sandbox writes to is whole, and the writer goes 
   // A disk of 64 MiB holds 4,096 files, which a fast writer makes before it is stopped.
   await protocol().volumes.create(volumeId, 512);
   const sandbox = await create(volumeId);
-  // Each line is a file and the name of it in a log that is written after it: in a state of one moment no name is early.
+  // Each line is a file, and its name in a log that is written after it: in a consistent state, no name precedes its
+  // file.
   await inside(
     sandbox,
     '(n=0; while [ ! -e /tmp/stop ]; do n=$((n+1)); echo $n > /data/f$n && echo $n >> /data/log; done) >/dev/null 2>&1 &',
@@ -70,7 +71,7 @@ test('a copy of a volume that a sandbox writes to is whole, and the writer goes 
   expect(await stateOf(volumeId)).toMatchObject({ isInSandbox: true });
   await protocol().kill(sandbox);
   await protocol().volumes.remove(volumeId);
-  // As the machine would get it that is to have it instead.
+  // As the machine would get it that takes over the volume.
   await carry(fixedId, volumeId);
   await carrier().release(fixedId);
   const again = await create(volumeId);
@@ -97,7 +98,7 @@ test('files that come by the API while copies are taken wait for them, and the p
     }
     await volumes.keepWrite(writeId, bytes.length);
   };
-  // What a copy takes long for.
+  // Content that takes long to copy.
   for (let n = 0; n < 8; n++) await upload(`/large${n}`, randomBytes(16 * 1024 ** 2));
   let copying = true;
   const copies = (async () => {
@@ -108,7 +109,8 @@ test('files that come by the API while copies are taken wait for them, and the p
     copying = false;
   })();
   let sent = 0;
-  // Empty ones: bytes would wait for the end of a copy in the kernel, with the thread that this test runs in.
+  // Empty ones: in the kernel, written bytes would wait for the end of a copy, and block the thread that this test runs
+  // in.
   while (copying || sent < 200) await upload(`/small${sent++}`, new Uint8Array());
   await copies;
   expect(await volumes.listDirectory(volumeId, '/', 1)).toHaveLength(8 + sent);
@@ -120,14 +122,14 @@ test('sandboxes get volumes inside of one that is copied, and what removes from 
   const [outer, inner] = [newUuid(), newUuid()];
   for (const volumeId of [outer, inner]) await volumes.create(volumeId, 512);
   const filler = await create(outer);
-  // What a copy takes long for.
+  // Content that takes long to copy.
   await inside(filler, 'head -c 200M /dev/urandom > /data/large && mkdir -p /data/old/a && sync -f /data');
   let copying = true;
   const copies = (async () => {
     while (copying) await carrier().release((await carrier().fix(outer, 'copy')).fixedId);
   })();
   for (let n = 0; n < 10; n++) {
-    // Neither of the places is there yet.
+    // Neither of the places exists yet.
     const paths = [
       { volumeId: outer, path: '/data' },
       { volumeId: inner, path: `/data/made${n}/inner` },
@@ -155,7 +157,7 @@ test('writers of a volume go on after a copy that could not hold them, and where
   const user = await create(volumeId);
   const programs = mkdtempSync(join(tmpdir(), 'atoll-programs-'));
   const path = process.env['PATH'];
-  // The first one holds them and says that it could not, as one does that is killed; the second one does nothing.
+  // The first one holds them and reports that it failed, like a killed one; the second one does nothing.
   writeFileSync(
     join(programs, 'fsfreeze'),
     `#!/bin/sh

@@ -10,7 +10,7 @@ import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { waitFor } from '../support/process.ts';
 
-// What clients may do with the content of a volume that hostile sandboxes write to at the same time.
+// What clients can do with the content of a volume while hostile sandboxes write to it.
 
 const sizeMiB = 32;
 const plain: NewVolumeEntry = { uid: 9090, gid: 9090, mode: 0o666, force: false };
@@ -49,7 +49,7 @@ async function read(path: string): Promise<string> {
   return bytes.toString();
 }
 
-/** The node by a connection of its own, as another api has it. */
+/** The node through a separate connection, as another api has it. */
 async function anotherApi() {
   const path = join(it.dataDir, `${newUuid()}.sock`);
   const to = { path, caller: 'api' as const, uid: process.getuid?.() ?? 0 };
@@ -116,7 +116,7 @@ test('an upload that is given up leaves what was there', async () => {
   writeSync(descriptor, 'half of');
   expect(await read('/kept')).toBe('before');
   await volumes().dropWrite(writeId);
-  // Whoever goes on writing writes to a file that nobody sees, and never to what is opened meanwhile.
+  // A process that goes on writing writes to a file that nobody sees, and never to what is opened meanwhile.
   const others = await volumes().openRead(volumeId, '/kept');
   writeSync(descriptor, 'more');
   expect(fstatSync(descriptor)).toMatchObject({ nlink: 0, size: 'half ofmore'.length });
@@ -141,11 +141,11 @@ test('what an api that was killed was uploading leaves the machine with its conn
   const loops = () => holdingsOf(it.dataDir).loopDevices.filter(file => file.includes(doomed));
   expect(loops()).toHaveLength(1);
   lost.close();
-  // As the kernel does it for a process that is killed.
+  // As the kernel does for a killed process.
   for (const { descriptor } of uploads) closeSync(descriptor);
   await waitFor('the disk of the volume that was deleted to go', () => loops().length === 0);
   const [, cutOff, whole] = uploads.map(({ writeId }) => writeId);
-  // One that lives and has connected anew is told that it has to begin again.
+  // A process that lives and has reconnected is told to begin again.
   await expect(volumes().keepWrite(cutOff ?? '', 7)).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringContaining('send it again'),
@@ -156,7 +156,7 @@ test('what an api that was killed was uploading leaves the machine with its conn
   other.close();
 });
 
-/** Where a volume is mounted, as every process sees it; undefined where it is not. */
+/** Where a volume is mounted, as every process sees it; undefined if it is not mounted. */
 function placeOf(volume: string): string | undefined {
   for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
     try {
@@ -220,7 +220,7 @@ test('no link leads out of the volume, and no pipe makes anybody wait', async ()
   }
   expect(await code(read('pipe'))).toBe('invalid');
   expect(await read('inner/file')).toBe('hello');
-  // What takes the place of a link is the link's place, not where it leads.
+  // A replacement of a link takes the link's place, not its target's.
   await write('file-out', 'inside');
   expect(await inside('cat /mnt/shared/file-out')).toBe('inside');
 });

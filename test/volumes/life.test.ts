@@ -31,7 +31,7 @@ const inside = async ({ sandboxId }: { sandboxId: string }, command: string, use
 const volumeMounts = (sandbox: NodeSandbox) => inside(sandbox, "grep -c ' /dev/loop' /proc/self/mountinfo");
 const flags = (sandbox: NodeSandbox) => inside(sandbox, 'grep " /data " /proc/self/mountinfo | cut -d" " -f6');
 
-/** A process that keeps a file of the volume open and writes to it when it is told to. */
+/** A process that keeps a file of the volume open and writes to it on command. */
 async function furnish(sandbox: NodeSandbox) {
   await inside(
     sandbox,
@@ -62,7 +62,7 @@ test('processes with open files and their directory in a volume go on after a pa
   const paused = await protocol().pause(sandbox, { memory: true });
   await expect(protocol().volumes.remove(shared)).rejects.toMatchObject({ code: 'conflict' });
   await inside(witness, 'echo from the witness >> /data/log');
-  // After a restart nothing of it stands any more: it is brought back from the disk.
+  // After a restart no process of it is left: it is brought back from the disk.
   await it.restart();
   const resumed = await it.resume(paused);
   expect(resumed.from).toBe('memory');
@@ -109,7 +109,7 @@ test('what a volume takes grows with what is in it, and shrinks again', async ()
   await inside(sandbox, 'head -c 20000000 /dev/urandom > /data/much && sync');
   expect(await takes()).toBeGreaterThan(before + 19_000_000);
   await inside(sandbox, 'rm /data/much && sync');
-  // The kernel gives blocks back when it is done with writing.
+  // The kernel returns blocks once it has finished writing.
   await waitFor('the blocks to be given back', async () => (await takes()) < before + 10_000_000);
   expect(Object.keys(await protocol().volumes.taken([newUuid(), 'nonsense']))).toEqual([]);
   await protocol().kill(sandbox);

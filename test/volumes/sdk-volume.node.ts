@@ -7,9 +7,9 @@ import { holdingsOf, leaked } from '../support/leaks.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-// Volumes as users have them: by the published SDK, through the one port.
+// Volumes as users have them: through the published SDK and the one port.
 
-/** Of the file that is streamed up and down. */
+/** Size of the file that is streamed up and down. */
 const streamMiB = Number(process.env['VOLUME_STREAM_MIB'] ?? 48);
 
 let platform: TestPlatform;
@@ -68,7 +68,7 @@ test('who watches a volume is told of what is there, and of no file that is stil
     const watch = await sandbox.files.watchDir('/data', ({ type, name }) => void named.push(`${type} ${name}`));
     await volume.writeFile('/new', 'x'.repeat(1_000_000));
     await volume.writeFile('/new', 'y', { force: true });
-    // What happens last is told last.
+    // The last event is reported last.
     await sandbox.files.write('/data/last', '');
     await waitFor('the last event', () => named.some(event => event.endsWith(' last')));
     await watch.stop();
@@ -99,12 +99,12 @@ test(`${streamMiB} MiB go up and down as streams, in constant memory of the plat
     received.update(part);
   assert.equal(received.digest('hex'), sent.digest('hex'));
 
-  // What does not fit is refused, and leaves nothing of itself.
+  // An upload that does not fit is refused, and leaves nothing behind.
   const endless = new ReadableStream<Uint8Array>({ pull: controller => controller.enqueue(block) });
   await assert.rejects(volume.writeFile('/too-big', endless));
   assert.equal(await volume.exists('/too-big'), false);
 
-  // Neither does an upload whose client goes away.
+  // Nor does an upload whose client goes away.
   const { hostname, port } = new URL(platform.ready.url);
   for (const head of ['Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n', 'Content-Length: 100\r\n\r\nhello']) {
     const socket = connect(Number(port), hostname);
@@ -178,7 +178,7 @@ test('sandboxes share volumes through pauses, forks, snapshots and a crash of th
   await ticks(child);
   assert.equal(await inside(child, 'cat /data/of-fork'), 'fork');
 
-  // What two has open is gone when it comes back: that is said, and it can boot.
+  // What the second sandbox has open is gone when it comes back: the answer says so, and it can boot.
   await two.pause();
   await platform.stop();
   await platform.restart();
@@ -196,7 +196,7 @@ test('sandboxes share volumes through pauses, forks, snapshots and a crash of th
   assert.deepEqual(leftOf(before), []);
 });
 
-/** Without what the pool has beside. */
+/** Without what belongs to the pool. */
 function leftOf(before: ReturnType<typeof holdingsOf>): string[] {
   return leaked(before, holdingsOf(platform.ready.dataDir)).filter(name => /volume/.test(name));
 }

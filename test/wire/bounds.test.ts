@@ -15,7 +15,7 @@ import { callsMax, CallBudget, serve } from '../../src/wire/serve.ts';
 import { SocketChannel, waitingFilesMax } from '../../src/wire/socket-channel.ts';
 import { memoryChannels } from './support/memory.ts';
 
-// What a process of the platform that was taken over can take of the one that it calls.
+// What a compromised process of the platform can take from the one that it calls.
 
 const uid = process.getuid?.() ?? 0;
 const openFiles = () => readdirSync('/proc/self/fd').length;
@@ -108,7 +108,7 @@ test(`a caller has ${callsMax} calls under way over all of its connections`, asy
   await begun.promise;
   ends[1][0].send(JSON.stringify({ id: 1, call: 'hang', args: [] }));
   expect(JSON.parse(await answers.promise)).toMatchObject({ error: { code: 'unavailable' } });
-  // What was under way on a connection that ends is given back.
+  // What was in progress on a connection that ends is returned.
   ends[0][0].close();
   await new Promise(resolve => setImmediate(resolve));
   ends[1][0].send(JSON.stringify({ id: 2, call: 'hang', args: [] }));

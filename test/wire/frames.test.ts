@@ -149,7 +149,7 @@ test('a message that comes byte by byte is not held byte by byte', () => {
 
 test('somebody else’s user is hung up on', async () => {
   using part = startPart();
-  // It is the owner's alone. Here all may connect, so that what the kernel says of the user decides.
+  // It is the owner's alone. Here everybody may connect, so that the kernel's report of the user decides.
   expect(statSync(part.path).mode & 0o777).toBe(0o600);
   chmodSync(join(part.path, '..'), 0o755);
   chmodSync(part.path, 0o666);

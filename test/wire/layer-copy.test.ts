@@ -15,7 +15,9 @@ import { newAuthority, openFiles } from './support/cluster.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
-/** A machine with files in place of layers; of those that are read so many bytes never come (or more, below 0). */
+/**
+ * A machine with files instead of layers; when they are read, this many bytes never arrive (or, below 0, too many do).
+ */
 function machineWith(path: string, authority: ReturnType<typeof newAuthority>, missing = 0) {
   const nodeId = crypto.randomUUID();
   const kept = { isKept: false, isDropped: false };

@@ -16,7 +16,7 @@ const methods = checkedMethods(table);
 const callers: Caller[] = ['api', 'edge'];
 const all = methodsOf(table);
 
-/** Answers every call with a sample of what its schema says, or with `answer`. */
+/** Answers every call with a sample that fits its schema, or with `answer`. */
 function servedTo(caller: Caller, answer?: (name: string) => unknown) {
   const [left, right] = memoryChannels();
   const called: string[] = [];
@@ -130,7 +130,7 @@ describe.each(all)('%s', (name, described) => {
   });
 });
 
-/** An answer that passes a file is given one that the wire may close. */
+/** An answer that passes a file gets one that the wire may close. */
 const withOwnFile = (answer: unknown) =>
   typeof answer === 'object' && answer !== null && 'descriptor' in answer && answer.descriptor === 0
     ? { ...answer, descriptor: openSync('/dev/null', 'r') }

@@ -16,13 +16,13 @@ import { checkedMethods } from '../../src/wire/checked.ts';
 import { newAuthority, openFiles, signed } from './support/cluster.ts';
 import { sampleOf } from './support/samples.ts';
 
-// What a node of a cluster serves over TLS: whom it lets in, whom control believes, and connections that are carried.
+// What a node of a cluster serves over TLS: whom it admits, whom control trusts, and connections that are carried.
 
 const nodeId = '11111111-2222-4333-8444-555555555555';
 const all = methodsOf(machineTable);
 const methods = checkedMethods(machineTable);
 
-/** A node that writes down what it was called for. */
+/** A node that records the calls that it got. */
 function countingNode(authority = newAuthority()) {
   const called: string[] = [];
   const implementation: Record<string, Record<string, unknown>> = {};
@@ -48,7 +48,7 @@ const rejected: Record<string, (authority: ReturnType<typeof newAuthority>) => C
   "this node's own": authority => authority.node(nodeId),
   "another node's": authority => authority.node('22222222-2222-4333-8444-555555555555'),
   'a revoked one, of a machine that was forgotten': authority => {
-    // What control had given it, before it gave another machine of this ID another one.
+    // The certificate that control issued before it issued another one to another machine of this ID.
     const forgotten = authority.node(nodeId);
     authority.node(nodeId);
     return forgotten;
@@ -78,7 +78,7 @@ for (const [what, identityOf] of Object.entries(rejected)) {
       const channel = await openTls(place, identityOf(authority), () => {});
       tried++;
       if (!channel) continue;
-      // In TLS 1.3 the client is done before the server has looked at its certificate.
+      // In TLS 1.3, the client is done before the server has looked at its certificate.
       const outcome = callsOn(channel, 'node', () => {}).call(checked, described.params.map(sampleOf));
       expect(await outcome.catch((error: { detail?: string }) => error.detail)).toBe('part_lost');
     }
@@ -177,13 +177,13 @@ function dialing(accept: (fd: number) => void, farEnds?: FarEnds) {
 
 type Handlers = Partial<Pick<Bun.SocketHandler<undefined>, 'data' | 'drain' | 'end' | 'close' | 'open'>>;
 
-/** A connected descriptor as the edge uses it. */
+/** A connected descriptor, used as in the edge. */
 async function opened(fd: number, handlers: Handlers): Promise<Bun.Socket<undefined>> {
   const options = { fd, allowHalfOpen: true, socket: { data() {}, error() {}, ...handlers } };
   return Bun.connect(options as unknown as Bun.UnixSocketOptions<undefined>);
 }
 
-/** Sends all that is given back, in its order, and ends when the other side does. */
+/** Sends everything back, in order, and ends when the other side does. */
 function echo(fd: number): void {
   const waiting: Buffer[] = [];
   let isEnded = false;

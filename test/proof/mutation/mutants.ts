@@ -33,7 +33,7 @@ const operators: Record<string, string> = {
 };
 /** Times are none of them: a test that saw one three times as long would assert a time. */
 const limitNames = /(?:(?<!Ms)(?:Max|Min)|Limit)$/;
-/** Calls that tell somebody of something: without them nothing else happens. */
+/** Calls that only report something: nothing else depends on them. */
 const reports = /^(?:await )?(?:[\w.?]*\b(?:log|trace|span|console|meter)\b)[.?]/;
 
 /** All faults that could be put into a file, in the order of their places. */
@@ -80,7 +80,8 @@ function editsOf(path: string, text: string): Edit[] {
     BinaryExpression: infix,
     LogicalExpression: infix,
     IfStatement: ({ test }) => {
-      // What the condition reads stays read, and narrows types as before: else the compiler refuses most of these.
+      // The fault keeps the condition's reads, so that types are narrowed as before: otherwise the compiler refuses
+      // most of these.
       const condition = `(${text.slice(test.start, test.end)})`;
       for (const by of [`${condition} || true`, `${condition} && false`])
         edits.push({ ...spanOf(test), kind: 'condition', by });

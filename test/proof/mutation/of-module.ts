@@ -7,10 +7,10 @@ import { sourceFiles } from '../../tidy/source-files.ts';
 import { copyOfCheckout, compiles, putInto } from './copy.ts';
 import { mutantsOf } from './mutants.ts';
 
-// `bun test/proof/mutation/of-module.ts SOURCE [TEST …]`: puts each fault that can be made into one source file, one at
-// a time, and lists those that its tests do not see. Without a test, it is the one beside the source.
+// `bun test/proof/mutation/of-module.ts SOURCE [TEST …]`: puts each possible fault into one source file, one at a time,
+// and lists those that its tests do not see. The default test is the one beside the source.
 
-/** A test that waits for what a fault keeps from coming. */
+/** For a test that waits for something that a fault prevents. */
 const timeoutMs = 30_000;
 
 const [source = '', ...named] = process.argv.slice(2);
@@ -28,7 +28,7 @@ await using copy = await copyOfCheckout();
 const argv = [bunPath(copy.root), 'test', '--bail', `--timeout=${timeoutMs}`, ...tests.map(path => `./${path}`)];
 const passes = async () => (await runToEnd(argv, { cwd: copy.root, timeoutMs })).exitCode === 0;
 if (!(await passes())) throw new Error(`${tests.join(', ')} must pass without a fault, and end within ${timeoutMs} ms`);
-// Else every fault that is not seen would pass for one that could not be made.
+// Otherwise every unseen fault would count as one that could not be made.
 if (!(await compiles(copy.root, source))) throw new Error('the checkout must compile without a fault');
 let [tried, seen] = [0, 0];
 for (const mutant of mutants) {

@@ -7,30 +7,30 @@ import { isTest, sourceFiles, type SourceFile } from '../../tidy/source-files.ts
 import { allChecks, passes, type Check } from './checks.ts';
 import { build } from './copy.ts';
 
-/** What runs as a whole: the body of a function, or a branch. */
+/** Code that runs as a whole: the body of a function, or a branch. */
 type Place = { path: string; start: number; end: number };
 /** What a test file reached when nothing was wrong. */
 type Run = { file: string; seconds: number; places: number[] };
-/** `sources`: a hash of what was recorded. Test files that were written since are not known, and not asked. */
+/** `sources`: a hash of the recorded sources. Test files written since are unknown, and not run. */
 type Recorded = { sources: string; places: Place[]; runs: Run[] };
 
 /** A test file that reaches a place, and how long it takes when nothing is wrong. */
 export type Reaching = Check & { seconds: number };
-/** Which test files reach a place of `src`, those that say most of its file in the least time first. */
+/** The test files that reach a place of `src`; those that tell most about its file in the least time come first. */
 type Reach = (path: string, offset: number) => Reaching[];
 
 /** Kept beside what is built, for the next proof of the same sources. */
 const recordFile = join(repository, 'dist/mutation-reach.json');
-/** The module of a copy by which sources tell that they ran. */
+/** The module of a copy through which sources report that they ran. */
 const teller = 'src/base/reached.ts';
-/** What runs where no file of the host can be told, and the test files that run it. */
+/** Code that runs where no file of the host can be written, and the test files that run it. */
 const elsewhere: readonly (readonly [prefix: string, tests: RegExp])[] = [
   ['src/agent/', /^test\/(agent|conformance)\/|^test\/e2e\/sdk-/],
   ['src/builder/', /^test\/builds\//],
   ['src/dashboard/', /^test\/dashboard\/.*\.node\.ts$/],
 ];
 
-/** Finds out which test files reach what, in copies of the checkout that work beside each other. */
+/** Finds out which test files reach what, in copies of the checkout that work in parallel. */
 export async function reachOf(roots: string[]): Promise<Reach> {
   const sources = sourceFiles(['src']).filter(({ path }) => !isTest(path));
   const hash = Bun.hash(JSON.stringify(sources)).toString(36);
@@ -56,7 +56,7 @@ async function record(roots: string[], sources: SourceFile[], hash: string): Pro
         const whole = await passes(root, check);
         const seconds = (performance.now() - begin) / 1000;
         console.log(`${waiting.length} left: ${whole ? '' : 'DOES NOT PASS: '}${check.file}, ${seconds.toFixed(1)} s`);
-        // What fails without a fault says nothing of one.
+        // A test file that fails without a fault says nothing about one.
         if (whole) runs.push({ file: check.file, seconds, places: indexesOf(reached.map) });
       }
       for (const { path, text } of sources) writeFileSync(join(root, path), text);
@@ -69,7 +69,7 @@ async function record(roots: string[], sources: SourceFile[], hash: string): Pro
   return recorded;
 }
 
-/** A source that tells of each of its places that it was there. The places are added to those that there are. */
+/** A source in which each place reports that it was reached. Its places are added to the known ones. */
 function telling({ path, text }: SourceFile, places: Place[]): { path: string; text: string } {
   const inserts: { at: number; text: string }[] = [];
   const add = ({ start, end }: { start: number; end: number }) => places.push({ path, start, end }) - 1;
@@ -103,7 +103,7 @@ const reached: Uint8Array = open();
 export { reached };
 `;
 
-/** A file that processes of any user map into their memory: what they wrote stays also of one that is killed. */
+/** A file that processes of any user map into their memory, so that the marks of killed processes remain too. */
 function mapOf(bytes: number): Disposable & { file: string; map: Uint8Array } {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-reach-'));
   chmodSync(folder, 0o755);
@@ -126,11 +126,11 @@ function lookUp({ places, runs }: Recorded, checks: Check[]): Reach {
   const byPath = Map.groupBy(places.keys(), index => places[index]?.path ?? '');
   return (path, offset) => {
     const inFile = byPath.get(path) ?? [];
-    // What stands outside of all places runs wherever the file is read.
+    // Code outside of all places runs wherever the file is loaded.
     const innermost = inFile.filter(index => isWithin(offset, places[index] as Place)).at(-1);
     const reached = innermost === undefined ? inFile : [innermost];
     const untold = elsewhere.find(([prefix]) => path.startsWith(prefix))?.[1];
-    // Who runs more of the file is likelier to be about it; who takes little time is asked for little.
+    // A test file that runs more of the file is likelier to be about it; one that takes little time costs little.
     const worth = ({ ran, seconds }: (typeof all)[number]) =>
       inFile.filter(index => ran.has(index)).length / (seconds + 1);
     return all

@@ -1,4 +1,4 @@
-/** One way to be a bad neighbour: what a sandbox does, for as long as it is let, to take what all share. */
+/** One way to be a bad neighbour: what a sandbox does, as long as it is allowed to, to take what all share. */
 export type Hostility = {
   name: string;
   /** Run by /bin/sh. It does not end by itself. */
@@ -9,8 +9,8 @@ export type Hostility = {
 const python = (program: string) => `exec python3 -c '${program}'`;
 
 /**
- * The rows of SECURITY.md's table of shares that are a matter of time rather than of counts, and what else makes a
- * kernel work for long. A program inside is all that they take.
+ * The rows of SECURITY.md's table of shares that concern time rather than counts, and other things that keep a kernel
+ * busy for long. All of them need only a program inside.
  */
 export const hostilities: Hostility[] = [
   {

@@ -8,13 +8,13 @@ import { runToEnd } from '../../support/process.ts';
 import { messageOf } from '../../../src/base/error.ts';
 import type { Ledger, Looker } from './ledger.ts';
 
-/** A client at its work: it asks, waits for the answer, and writes down what it was told. */
+/** A client at work: it sends requests, waits for the answers, and records what it was told. */
 type Client = (looker: Looker, ledger: Ledger, round: number) => Promise<void>;
 
 const hourMs = 3_600_000;
 const home = '/home/user/note';
 const text = () => randomBytes(8).toString('hex');
-/** So long that its pages are not written out with those beside them. */
+/** So long that its pages are not written out together with neighbouring ones. */
 const longText = () => randomBytes(200_000).toString('hex');
 
 async function answered(
@@ -68,7 +68,7 @@ const pausing: Client = async (looker, ledger) => {
     );
     resumed();
     await answered(looker, 201, 'POST', `${path}/connect`, { timeout: 3600 });
-    // What ran when the power went has its files. What must not be is that it comes back as it was before.
+    // A sandbox that ran when the power failed has its files. But it must not return in an earlier state.
     const changed = ledger.told(
       `${path} runs`,
       async there => void (await answered(there, 200, 'GET', path)),
@@ -87,7 +87,7 @@ const pausing: Client = async (looker, ledger) => {
   ledger.told(`${path} is killed`, async there => void (await answered(there, 404, 'GET', path)));
 };
 
-/** Keeps what a sandbox has, and deletes it. */
+/** Saves what a sandbox has, and deletes it. */
 const keeping: Client = async (looker, ledger, round) => {
   const note = text();
   const sandbox = await Sandbox.create('base', { ...looker.connection, timeoutMs: hourMs });
@@ -130,7 +130,7 @@ const building: Client = async (looker, ledger, round) => {
   );
 };
 
-/** Writes to a volume, by the API and from a sandbox that has it. */
+/** Writes to a volume, through the API and from a sandbox that mounts it. */
 const storing: Client = async (looker, ledger, round) => {
   const volume = await Volume.create(`power-${round}`, looker.connection);
   const has = (path: string, content: string) => async (there: Looker) => {
@@ -154,7 +154,7 @@ const storing: Client = async (looker, ledger, round) => {
   await sandbox.kill();
 };
 
-/** Changes what a team has beside sandboxes. */
+/** Changes what a team has besides sandboxes. */
 const managing: Client = async (looker, ledger, round) => {
   const [{ teamID } = { teamID: '' }] = (await asOperator(looker, 'GET', '/admin/teams')) as { teamID: string }[];
   const keys = `/admin/teams/${teamID}/api-keys`;
@@ -191,7 +191,7 @@ const backingUp: Client = async ({ platform }, ledger, round) => {
 
 const clients: Client[] = [pausing, pausing, keeping, building, storing, managing, backingUp];
 
-/** Everybody works for some rounds, all at once. */
+/** All clients work for some rounds, all at once. */
 export async function work(looker: Looker, ledger: Ledger, rounds: number): Promise<void> {
   await Promise.all(
     clients.map(async client => {
@@ -200,7 +200,7 @@ export async function work(looker: Looker, ledger: Ledger, rounds: number): Prom
   );
 }
 
-/** Everybody works once, all at once, and gives up at the first failure: answers what they were told then. */
+/** All clients work once, all at once, and give up at the first failure: answers what they were then told. */
 export async function workOnce(looker: Looker, ledger: Ledger, round: number): Promise<string[]> {
   const outcomes = await Promise.allSettled(clients.map(client => client(looker, ledger, round)));
   return outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [messageOf(outcome.reason)] : []));

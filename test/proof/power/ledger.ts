@@ -1,20 +1,20 @@
 import type { ConnectionOpts } from 'e2b';
 import type { TestPlatform } from '../../support/platform.ts';
 
-/** Where a fact is looked for: a platform that has started after the power came back. */
+/** Where a fact is checked: a platform that has started after the power came back. */
 export type Looker = { platform: TestPlatform; connection: ConnectionOpts };
 type Look = (looker: Looker) => Promise<void>;
 
-/** Something that was answered: it holds from then on, until a client asks for something else. */
+/** Something that was answered: it holds from then on, until a client requests something else. */
 export type Fact = {
   what: string;
-  /** Bytes of the disk's log at the answer. */
+  /** Bytes of the disk's log at the time of the answer. */
   since: number;
-  /** Bytes of the log when the client asked for something else. */
+  /** Bytes of the log when the client requested something else. */
   until: number;
-  /** Throws where it does not hold. */
+  /** Throws if it does not hold. */
   look: Look;
-  /** Looks at what takes longer, and may change things. */
+  /** Checks that take longer, and may change things. */
   lookInside?: Look;
 };
 
@@ -27,7 +27,7 @@ export class Ledger {
     this.#loggedBytes = loggedBytes;
   }
 
-  /** A client was told this. The answer is called before anybody asks for something that changes it. */
+  /** Records what a client was told. Call the returned function before requesting something that changes it. */
   told(what: string, look: Look, lookInside?: Look): () => void {
     const fact: Fact = { what, since: this.#loggedBytes(), until: Infinity, look, ...(lookInside && { lookInside }) };
     this.facts.push(fact);
@@ -36,16 +36,16 @@ export class Ledger {
     };
   }
 
-  /** What must hold of a disk that has everything of the log up to here that was flushed. */
+  /** What must hold for a disk with everything in the log up to here that was flushed. */
   inForce(end: number): Fact[] {
     return this.facts.filter(({ since, until }) => since <= end && end < until);
   }
 }
 
-/** A client of a platform. */
+/** Makes a client of a platform. */
 export function lookerOf(platform: TestPlatform): Looker {
   const { apiKey, url, domain } = platform.ready;
-  // For this the SDK has no option.
+  // The SDK has no option for this.
   process.env['E2B_VOLUME_API_URL'] = url;
   return { platform, connection: { apiKey, apiUrl: url, sandboxUrl: url, domain, requestTimeoutMs: 120_000 } };
 }

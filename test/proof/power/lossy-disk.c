@@ -42,7 +42,7 @@ struct faults {
 
 static int image, overlay, logFile;
 static const volatile struct faults *faults;
-static uint8_t *isOver; // a bit for each page that OVERLAY has
+static uint8_t *isOver; // one bit per page: set if OVERLAY has it
 static uint64_t diskBytes;
 static char request[requestMax] __attribute__((aligned(8))), data[requestMax];
 
@@ -76,7 +76,7 @@ static void writeAll(int fd, const void *from, uint64_t length, uint64_t offset)
 
 static int over(uint64_t index) { return isOver[index / 8] >> (index % 8) & 1; }
 
-// Reads and writes go page by page: each is of OVERLAY or of IMAGE as a whole.
+// Reads and writes go page by page: each page is as a whole in OVERLAY or in IMAGE.
 static void readDisk(char *to, uint64_t length, uint64_t offset) {
   while (length > 0) {
     uint64_t index = offset / page, n = page - offset % page;
@@ -113,14 +113,15 @@ static uint32_t chance(void) { // xorshift64*
   return (seed * 2685821657736338717ULL) >> 32;
 }
 
-// Whether a request is refused, after the time that it takes.
+// Whether a request is refused; first waits as long as it is to take.
 static int isRefused(uint32_t share) {
   struct timespec delay = {faults->delayMs / 1000, faults->delayMs % 1000 * 1000000L};
   if (faults->delayMs) nanosleep(&delay, NULL);
   return share && chance() % 100 < share;
 }
 
-// Some of the unflushed writes are on the disk: none, all, or each by chance; and of some a part, in whole sectors.
+// Some of the unflushed writes are on the disk: none, all, or a random choice; and of some only a part, in whole
+// sectors.
 static void loseSome(int log, uint64_t from, uint64_t to) {
   uint32_t share = chance() % 5 * 25;
   while (from < to) {

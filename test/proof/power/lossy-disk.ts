@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync, 
 import { join } from 'node:path';
 import { killGroup, runToEnd, start, textOf, waitFor } from '../../support/process.ts';
 
-/** Sparse: what is written alone takes space. */
+/** Sparse: only written blocks take space. */
 const diskGib = 16;
 
 /** From this exit status on, e2fsck has left errors. Source: e2fsck(8). */
@@ -12,19 +12,22 @@ const unrepaired = 4;
 /** One write or flush that reached the disk. `end`: where it ends in the log; `bytes` is 0 for a flush. */
 type DiskRecord = { end: number; bytes: number };
 
-/** A moment at which the power goes: what is in the log up to `flushed` is on the disk, of the rest up to `end` some. */
+/**
+ * A moment at which the power fails: everything in the log up to `flushed` is on the disk, and of the rest up to `end`,
+ * some.
+ */
 export type Cut = { flushed: number; end: number };
 
-/** How a disk fails: of a hundred writes and flushes so many are refused, and each takes so long. */
+/** How a disk fails: how many of a hundred writes and flushes are refused, and how long each takes. */
 export type Faults = { refusedWrites: number; refusedFlushes: number; delayMs: number };
 
-/** Makes disks of which a loss of power takes what was not flushed, in a folder of the test. */
+/** Makes disks on which a loss of power takes what was not flushed, in a folder of the test. */
 export class LossyDisks {
   readonly #folder: string;
   readonly #program: string;
   readonly #image: string;
   readonly #log: string;
-  /** Up to where in the log the image is what the disk was. */
+  /** Up to where in the log the image matches the disk. */
   #applied = 0;
 
   private constructor(folder: string) {
@@ -43,7 +46,7 @@ export class LossyDisks {
     return disks;
   }
 
-  /** The disk as it is made, mounted at a folder; all that is written to it is logged. */
+  /** The newly made disk, mounted at a folder; everything written to it is logged. */
   record(): Promise<MountedDisk> {
     return this.#serve([this.#log]);
   }
@@ -61,7 +64,7 @@ export class LossyDisks {
     });
   }
 
-  /** The disk after a loss of power, mounted. Cuts are asked for in the order of their moments. */
+  /** The disk after a loss of power, mounted. Cuts must be requested in the order of their moments. */
   async after(cut: Cut, seed: number): Promise<MountedDisk> {
     if (cut.flushed > this.#applied) {
       await must(this.#program, 'apply', this.#image, this.#log, `${this.#applied}`, `${cut.flushed}`);
@@ -70,11 +73,11 @@ export class LossyDisks {
     return this.#serve(['/dev/null', this.#log, `${cut.flushed}`, `${cut.end}`, `${seed}`]);
   }
 
-  /** The disk as it is made, mounted, which is told at any time how it fails. */
+  /** The newly made disk, mounted; it can be told at any time how to fail. */
   async failing(): Promise<{ disk: MountedDisk; fail(how: Partial<Faults>): void }> {
     const file = join(this.#folder, 'faults');
     const fail = ({ refusedWrites = 0, refusedFlushes = 0, delayMs = 0 }: Partial<Faults>) => {
-      // In place: the disk has this very file before it.
+      // In place: the disk has this same file open.
       const fd = openSync(file, 'r+');
       writeSync(fd, new Uint32Array([refusedWrites, refusedFlushes, delayMs]));
       closeSync(fd);
@@ -106,7 +109,7 @@ class MountedDisk implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #file: string;
   #loop = '';
-  /** Where its file system is. */
+  /** The mount point of its file system. */
   readonly point: string;
 
   constructor(child: ChildProcess, file: string, point: string) {
@@ -120,7 +123,7 @@ class MountedDisk implements AsyncDisposable {
     await must('mount', this.#loop, this.point);
   }
 
-  /** Whether the kernel has given its file system up after an error. */
+  /** Whether the kernel has given up its file system after an error. */
   isReadOnly(): boolean {
     const line = readFileSync('/proc/mounts', 'utf8')
       .split('\n')
@@ -129,7 +132,7 @@ class MountedDisk implements AsyncDisposable {
     return options.some(option => ['ro', 'emergency_ro', 'shutdown'].includes(option));
   }
 
-  /** As an operator does it when the disk is well again. Nobody uses it. */
+  /** As an operator does once the disk has recovered. Nobody may be using it. */
   async repair(): Promise<void> {
     await waitFor('the file system to be let go', () => succeeds('umount', this.point));
     const { exitCode, stdout } = await runToEnd(['e2fsck', '-f', '-p', this.#loop]);
@@ -138,7 +141,7 @@ class MountedDisk implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // What was mounted in it, and the loop device below it, let go a moment after they were told to.
+    // Whatever was mounted in it, and the loop device below it, is released a moment after the request.
     await waitFor('the file system to be let go', () => succeeds('umount', this.point));
     await must('losetup', '--detach', this.#loop);
     await waitFor('the disk to be let go', () => succeeds('umount', this.#file));

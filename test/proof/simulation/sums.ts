@@ -1,6 +1,6 @@
 import type { Outcome } from '../../simulation/support/simulate.ts';
 
-/** What came of clusters together: figures of their outcomes, added. */
+/** The combined result of clusters: the sums of their figures. */
 export type Sums = Pick<Outcome, 'answered' | 'moves' | 'databaseFaults'>;
 
 /** Adds figures up. */

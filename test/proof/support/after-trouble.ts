@@ -5,10 +5,10 @@ import { type Ledger, lookerOf } from '../power/ledger.ts';
 
 const recoveryMs = 90_000;
 
-/** What nobody can do anything with: a stack, a member that is not there, a wait without an answer. */
+/** Useless messages: a stack, a missing member, a wait without an answer. */
 const unclear = /^$|\[object |\n\s+at |undefined|null is not|timed out|TimeoutError/;
 
-/** Whoever heard of a failure heard what is wrong. */
+/** Every failure that anybody heard of says what is wrong. */
 export function expectClear(kind: string, failures: string[]): void {
   for (const failure of failures)
     expect({ kind, failure }).toEqual({ kind, failure: expect.not.stringMatching(unclear) });
@@ -32,7 +32,7 @@ export async function recovers(platform: TestPlatform): Promise<void> {
   });
 }
 
-/** Looks for everything that clients were told, and into `deepMax` of it. Answers how much that was. */
+/** Checks everything that clients were told, examining `deepMax` facts more closely. Answers the number of facts. */
 export async function lookFor(
   platform: TestPlatform,
   ledger: Ledger,
@@ -49,7 +49,7 @@ export async function lookFor(
   const deep = facts.filter(({ lookInside }) => lookInside);
   for (let left = deepMax; left > 0 && deep.length > 0; left--) {
     const [fact] = deep.splice(Math.floor(random() * deep.length), 1);
-    // A look may change it.
+    // Examining a fact may change it.
     if (fact) fact.until = moment;
     if (fact?.lookInside) await check(fact.what, () => fact.lookInside?.(looker) ?? Promise.resolve());
   }

@@ -1,20 +1,20 @@
 type LongCommand = {
   url: string;
-  /** By which the edge and the agent of the sandbox know who asks. */
+  /** Headers by which the edge and the sandbox's agent know who asks. */
   headers: Record<string, string>;
   command: string;
   user: string;
-  /** Of a terminal; without it there are pipes. */
+  /** For a terminal; without it, pipes are used. */
   pty?: { size: { rows: number; cols: number } };
 };
 
 type LongProcess = LongCommand & {
   signal: AbortSignal;
-  /** Of each piece of the stream of its events. */
+  /** Called for each piece of its event stream. */
   onBytes?(count: number): void;
 };
 
-/** Starts a command and reads what it says for as long as it and its sandbox are there, or nobody aborts it. */
+/** Starts a command and reads its output as long as the command and its sandbox exist, or until somebody aborts it. */
 export async function runLong({ url, headers, command, user, pty, signal, onBytes }: LongProcess) {
   const process = { cmd: '/bin/sh', args: ['-c', command] };
   const message = Buffer.from(JSON.stringify({ process, stdin: false, ...(pty ? { pty } : {}) }));
@@ -34,13 +34,13 @@ export async function runLong({ url, headers, command, user, pty, signal, onByte
     });
     for await (const piece of answer.body ?? []) onBytes?.(piece.length);
   } catch {
-    // Its end is the end of its sandbox, or the caller's wish.
+    // It ends with its sandbox, or because the caller wants it to.
   }
 }
 
 /**
- * The same by a process of its own, which is ended with `signal`: what it takes to read is not taken from those who
- * measure. It has a session, and with that a share of the processors, of its own (autogroup, sched(7)).
+ * The same in a separate process, which ends with `signal`: the cost of reading is not taken from those who measure.
+ * The process has its own session, and so its own share of the processors (autogroup, sched(7)).
  */
 export async function runLongOutside({ signal, ...long }: LongCommand & { signal: AbortSignal }): Promise<void> {
   const child = Bun.spawn([process.execPath, import.meta.path], {

@@ -1,4 +1,4 @@
-/** Repeats some work at a pace until a moment (of `performance.now`), and answers how long each took, ms. */
+/** Repeats some work at a pace until a moment (of `performance.now`), and answers how long each run took, ms. */
 export async function atPace(everyMs: number, until: number, work: () => Promise<unknown>): Promise<number[]> {
   const times: number[] = [];
   for (let due = performance.now(); due < until; due += everyMs) {

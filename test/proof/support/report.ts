@@ -11,13 +11,13 @@ Each section says what one proof does and what its newest run showed. \`npm run 
 [CONTRIBUTING.md](../CONTRIBUTING.md#proofs) has the commands. \`npm test\` has short forms of what can be short.
 `;
 
-/** The lines of a proof's table that every proof has; the last one where chance has a part in it. */
+/** The common lines of every proof's table; the last one if the proof is random. */
 export function circumstances(startedAt: Date, seed?: number): string {
   return `| Date, commit | ${startedAt.toISOString().slice(0, 16).replace('T', ' ')}, ${commitOf(repository).slice(0, 7)} |
 | Machine | ${cpus().length} processors, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()} |${seed === undefined ? '' : `\n| Seed | ${seed} |`}`;
 }
 
-/** Puts a section in the place of the one with the same title in `docs/proof.md`, where that is asked for. */
+/** Replaces the section of the same title in `docs/proof.md`, if requested. */
 export function writeSection(title: string, text: string): void {
   if (!process.env['PROOF_WRITE']) return;
   const whole = existsSync(document) ? readFileSync(document, 'utf8') : head;

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { repository } from '../../support/platform.ts';
 import { type Finished, runToEnd, start, textOf, waitFor } from '../../support/process.ts';
 
-/** Larger files are known by their size and time: disks and layers are sparse and long. */
+/** Larger files are compared by size and time: disks and layers are sparse and long. */
 const hashedBytesMax = 4 * 1024 ** 2;
-/** What SQLite and the lock of a start leave, and what says nothing. */
+/** Leftovers of SQLite and of the lock of a start, which mean nothing. */
 const passing = /(-wal|-shm|\/lock)$/;
 
-/** Every file of a directory with its content: equal answers mean that nothing was touched. */
+/** Every file of a directory with its content: equal results mean that nothing was touched. */
 export function contentOf(directory: string): string[] {
   return (readdirSync(directory, { recursive: true }) as string[])
     .map(name => ({ name, stat: lstatSync(join(directory, name)) }))
@@ -32,8 +32,8 @@ export const atoll = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Finish
   runToEnd([join(repository, 'bin/atoll'), ...args], { env, timeoutMs: 120_000 });
 
 /**
- * Starts the platform until it serves and ends it as Ctrl-C does; one that does not serve within `timeoutMs` is killed.
- * Answers what it has written to standard error.
+ * Starts the platform until it serves and ends it as Ctrl-C does; if it does not serve within `timeoutMs`, it is
+ * killed. Answers its standard error.
  */
 export async function upOnce(
   argv: string[],

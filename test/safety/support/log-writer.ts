@@ -1,4 +1,4 @@
-// `bun log-writer.ts DATABASE`: keeps each word that it reads, a line each, and says whether the disk has it.
+// `bun log-writer.ts DATABASE`: stores each word it reads, one per line, and reports whether the disk has it.
 import { sql } from 'kysely';
 import { connectStore } from '../../../src/api/database/database.ts';
 

@@ -25,16 +25,16 @@ import { limitsFrom } from '../../../src/api/team/rules/limits.ts';
 import { carriedKey, type SimMachine } from './machine.ts';
 import { Process, type World } from './world.ts';
 
-/** Of what a control process is made that decides about sandboxes: its real parts. */
+/** The real parts of a control process that decide about sandboxes. */
 export type Control = { process: Process; parts: Awaited<ReturnType<typeof partsOf>> };
 
 const epochUs = 1_800_000_000_000_000;
-/** By how much a control process may be wrong about the database's time. */
+/** How wrong a control process may be about the database's time. */
 const clockWrongMsMax = 200;
-/** For how long a machine serves without control, seconds. */
+/** How long a machine serves without control, seconds. */
 const isolationSeconds = 5;
 
-/** How often each of its loops comes round, ms: less often than in a real one, in the same order of size. */
+/** Intervals of its loops, ms: longer than the real ones, in the same order of size. */
 const every = {
   beat: 5000,
   machines: 3000,
@@ -45,10 +45,10 @@ const every = {
   store: 15_000,
 };
 
-/** What is on its way or in the store. */
+/** What is in transit or in the store. */
 type Objects = Map<string, unknown>;
 
-/** What a descriptor gives is its number. */
+/** A descriptor gives its number. */
 function linksOf(world: World, machines: readonly SimMachine[], objects: Objects): ClusterLinks {
   const { current } = world;
   return {
@@ -71,7 +71,7 @@ function linksOf(world: World, machines: readonly SimMachine[], objects: Objects
 }
 
 async function partsOf(world: World, name: string, db: Db, machines: readonly SimMachine[], objects: Objects) {
-  // The database's time, as a process knows it that has asked for it.
+  // The database's time, as known to a process that has asked for it.
   const wrongMs = world.between(-clockWrongMsMax, clockWrongMsMax);
   const clock = () => epochUs + (world.nowMs + wrongMs) * 1000;
   const log = silentLog;
@@ -104,7 +104,7 @@ async function partsOf(world: World, name: string, db: Db, machines: readonly Si
   };
 }
 
-/** What machines read and write by URLs; nothing is done by control itself but to name them. */
+/** What machines read and write by URL; control itself only names them. */
 const urls: BlobStore = {
   place: 'simulated',
   put: async () => {},
@@ -118,7 +118,7 @@ const urls: BlobStore = {
   presign: key => key,
 };
 
-/** Starts a control process, with the loops that the real one has for sandboxes and machines. */
+/** Starts a control process, with the real one's loops for sandboxes and machines. */
 export async function startControl(
   world: World,
   name: string,
@@ -137,12 +137,12 @@ export async function startControl(
         return () => {};
       },
     };
-    // All is read again and again below, by the world's clock.
+    // Everything is read again repeatedly below, by the world's clock.
     followChanges(parts, changes, () => () => {});
     const loop = (ms: number, work: () => Promise<void> | void) =>
       void (async () => {
         for (;;) {
-          // What fails is tried again in the next round, as by the real loops.
+          // A failure is retried in the next round, as in the real loops.
           await Promise.resolve(work()).catch(() => {});
           await world.sleep(ms);
         }

@@ -15,26 +15,26 @@ import { connectSqlite } from '../../../src/api/database/sqlite/connect.ts';
 import type { Tables } from '../../../src/api/database/schema.ts';
 import { migrate } from '../../../src/api/database/migrate.ts';
 
-/** One that all share, as PostgreSQL is: a transaction excludes every other one, so that no row has to be locked. */
+/** A database shared by all, like PostgreSQL: each transaction excludes all others, so that no row has to be locked. */
 class Lockless extends SqliteQueryCompiler {
   protected override visitSelectModifier(node: SelectModifierNode): void {
     if (node.modifier !== 'ForUpdate' && node.modifier !== 'ForShare') super.visitSelectModifier(node);
   }
 }
 
-/** What asks it for its kind is answered as by PostgreSQL; but there is one connection, which one has at a time. */
+/** Reports itself as PostgreSQL; but there is only one connection, which one user has at a time. */
 class OneConnection extends PostgresAdapter {
   override get supportsMultipleConnections(): boolean {
     return false;
   }
 }
 
-/** A step of whoever uses the database: it takes a connection, commits, or changes something without a transaction. */
+/** A step of a database user: it takes a connection, commits, or changes something without a transaction. */
 export type DatabaseStep = 'connect' | 'commit' | 'change';
-/** What fails of it: nothing, all of it, or its answer alone. */
+/** What fails in it: nothing, all of it, or only its answer. */
 export type DatabaseFault = 'none' | 'refused' | 'unanswered';
 
-/** What fails now, for the process whose turn it is. */
+/** The current fault, for the process whose turn it is. */
 type Decide = (step: DatabaseStep) => DatabaseFault;
 
 const lost = (mayHaveChanged: boolean) =>
@@ -43,7 +43,7 @@ const lost = (mayHaveChanged: boolean) =>
     detail: mayHaveChanged ? outcomeUnknown : 'database_unavailable',
   });
 
-/** Fails as the driver of PostgreSQL does where its server goes away: src/api/database/postgres/driver.ts. */
+/** Fails like the driver of PostgreSQL when its server goes away: src/api/database/postgres/driver.ts. */
 async function faulty<T>(fault: DatabaseFault, mayStay: boolean, work: () => Promise<T>): Promise<T> {
   if (fault === 'refused') throw lost(mayStay);
   const result = await work();
@@ -86,7 +86,7 @@ class FaultyDriver implements Driver {
   init = () => this.#inner.init();
   destroy = () => this.#inner.destroy();
 
-  /** One that is refused fails at its first use: Kysely would keep its lock for one that is not had. */
+  /** A refused connection fails at its first use: Kysely would keep its lock for one that was never obtained. */
   async acquireConnection(): Promise<DatabaseConnection> {
     const isRefused = this.#decide('connect') !== 'none';
     return new FaultyConnection(await this.#inner.acquireConnection(), this.#decide, isRefused);
@@ -98,7 +98,7 @@ class FaultyDriver implements Driver {
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    // It asks about a commit that was not answered: only where that is in vain, too, nobody knows.
+    // It asks about a commit that was not answered: only if that fails too does nobody know.
     await faulty(this.#decide('commit'), false, () => this.#inner.commitTransaction(connection));
   }
 
@@ -107,8 +107,8 @@ class FaultyDriver implements Driver {
 }
 
 /**
- * A database that several control processes share, in this process alone and without waiting for anything. `decide`
- * says what fails of it; nothing where it is not set.
+ * A database that several control processes share, within this process and without waiting for anything. `decide` says
+ * what fails; nothing if it is not set.
  */
 export type SharedDatabase = AsyncDisposable & {
   db: Kysely<Tables>;
@@ -119,7 +119,7 @@ export type SharedDatabase = AsyncDisposable & {
 /** Makes one. */
 export async function sharedDatabase(): Promise<SharedDatabase> {
   const { dialect } = connectSqlite(':memory:');
-  // Not closed: the database of both is the same.
+  // Not closed: both have the same database.
   await migrate(new Kysely<Tables>({ dialect }));
   const db = new Kysely<Tables>({
     dialect: {

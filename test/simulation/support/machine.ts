@@ -15,42 +15,42 @@ import type {
 } from '../../../src/protocol/node.ts';
 import { Process, type World } from './world.ts';
 
-/** What a sandbox is at a moment: how often what it is was kept so far. What is lost shows as a lower number. */
+/** A sandbox at one moment: how often its state was saved so far. A loss shows as a lower number. */
 type Held = ExecutionRef & { version: number };
 
 const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 1024 };
 const restores: MemoryFacts = { architecture: 'x86_64', kernel: '6.1.0', criu: '4.2', cpuFlags: [], agent: 'a' };
-/** How often the gate looks whether control is there, ms: less often than a real one. */
+/** How often the gate checks whether control is there, ms: less often than a real one. */
 const tickMs = 1000;
-/** Control looks through a machine that it has heard of again within that, ms. */
+/** Control examines a reconnected machine within this time, ms. */
 const lookedThroughMs = 15_000;
-/** By how much the clock of a machine may be wrong, thousandths. */
+/** Largest error of a machine's clock, thousandths. */
 const driftMax = 10;
 
-/** What goes through a connection, by its descriptor. */
+/** The data of a connection, by its descriptor. */
 export const carriedKey = (descriptor: number) => `connection ${descriptor}`;
 
-/** A machine that hosts sandboxes: they are names, and all that may happen to them takes time. */
+/** A machine that hosts sandboxes: they are only names, and everything that happens to them takes time. */
 export class SimMachine {
   readonly nodeId: string;
   readonly running = new Map<string, Held>();
   readonly paused = new Map<string, Held>();
   readonly setAsides = new Map<string, Held>();
   readonly withdrawn = new Set<string>();
-  /** IDs of the drafts that are here. */
+  /** IDs of the drafts on this machine. */
   readonly #drafts = new Set<string>();
-  /** Those that are being paused: a real one stands still from the beginning of that. */
+  /** Sandboxes being paused: a real one stands still from the start of its pause. */
   readonly still = new Set<string>();
-  /** Control processes that it can't hear, nor they it. */
+  /** Control processes that it can't hear, and that can't hear it. */
   readonly cut = new Set<string>();
-  /** Its disk takes nothing more. */
+  /** Its disk accepts nothing more. */
   isDiskFull = false;
   isDestroyed = false;
-  /** Until then it may go on with something that it does not know to be over. */
+  /** Until then, it may continue something that it does not know to be over. */
   #isBehindUntilMs = 0;
-  /** When the call was made that it takes now. */
+  /** When the call that it is handling was sent. */
   #takenSentMs = 0;
-  /** Executions that began meanwhile, or of which control may not know that they did before. */
+  /** Executions that began meanwhile, or whose earlier start control may not know. */
   readonly #late = new Set<string>();
   process: Process;
   gate: Gate;
@@ -73,8 +73,8 @@ export class SimMachine {
   }
 
   /**
-   * It stands still with all its sandboxes, as a virtual machine does, and maybe its clock with it. `known`: the
-   * executions of which control knows that they run here.
+   * It stands still with all its sandboxes, as a virtual machine does, and perhaps its clock too. `known`: the
+   * executions that control knows to run here.
    */
   standStill(ms: number, withClock: boolean, known: ReadonlySet<string>): void {
     this.process.stoppedUntilMs = this.#world.nowMs + ms;
@@ -86,9 +86,10 @@ export class SimMachine {
   }
 
   /**
-   * What was on its way to a machine that stood still with its clock may begin when that goes on, until control is
-   * heard, and run until control has looked through the machine, as may what had begun there without its hearing of it.
-   * That runs on a machine whose clock went on, too, until its gate has looked at the clock. docs/cluster.md says so.
+   * What was in transit to a machine that stood still with its clock may begin when the machine goes on, until it hears
+   * control, and run until control has examined the machine; so may what had begun there unknown to control. On a
+   * machine whose clock went on, such a sandbox runs until the machine's gate has looked at the clock. docs/cluster.md
+   * says so.
    */
   isLate(executionId: string): boolean {
     return this.#late.has(executionId) && this.#isBehindUntilMs > this.#world.nowMs;
@@ -98,7 +99,7 @@ export class SimMachine {
     return this.process.stoppedUntilMs > this.#world.nowMs;
   }
 
-  /** Its platform ends and begins anew; its sandboxes run on, and what it was doing was not done. */
+  /** Its platform ends and starts again; its sandboxes run on, and what it was doing is left undone. */
   restart(): void {
     this.process.end();
     this.process = new Process(this.nodeId);
@@ -132,7 +133,7 @@ export class SimMachine {
     return gate;
   }
 
-  /** What it does when it is asked: a part of the real services, as the rest of control calls them. */
+  /** Its service: a part of the real ones, as the rest of control calls them. */
   readonly service = this.#service();
 
   #service(): Pick<Machine, 'node' | 'pauses' | 'drafts' | 'transfers' | 'gate'> {
@@ -179,7 +180,7 @@ export class SimMachine {
     };
     const gate = {
       beat: async (beat: Parameters<Gate['beat']>[0]) => {
-        // One that was sent before tells it nothing, and it can't know that by a clock that stood still.
+        // A call that was sent earlier is no news, and a clock that stood still can't reveal that.
         const isNews = this.#takenSentMs >= this.process.stoppedUntilMs;
         if (isNews && this.#isBehindUntilMs === Number.POSITIVE_INFINITY)
           this.#isBehindUntilMs = this.#world.nowMs + lookedThroughMs;
@@ -193,7 +194,7 @@ export class SimMachine {
     return this.gate.underLease(work);
   }
 
-  /** One thing at a time happens to a sandbox. */
+  /** Only one thing at a time happens to a sandbox. */
   #inTurn<T>(sandboxId: string, work: () => Promise<T>): Promise<T> {
     const turn = (this.#turns.get(sandboxId) ?? Promise.resolve()).then(work, work);
     this.#turns.set(sandboxId, turn);
@@ -278,7 +279,7 @@ export class SimMachine {
       this.still.delete(executionId);
       const running = this.running.get(executionId);
       if (!running) throw gone();
-      // One that can't be paused at all is ended by a gate, which no test of losses can tell from a fault.
+      // A gate ends a sandbox that can't be paused at all; a test of losses can't tell that from a fault.
       if (memory) this.#requireSpace();
       if (memory && this.#world.chance(0.05)) throw new AtollError('internal', 'its memory could not be kept');
       const held = { ...running, version: running.version + 1 };
@@ -352,7 +353,7 @@ export class SimMachine {
     });
   }
 
-  /** The sandbox keeps its turn until all was sent. */
+  /** The sandbox keeps its turn until everything was sent. */
   #send({ sandboxId, executionId }: ExecutionRef, key: string): Promise<void> {
     return this.#inTurn(sandboxId, async () => {
       await this.#takes();
@@ -379,7 +380,7 @@ export class SimMachine {
     });
   }
 
-  /** As one control process reaches it: each call goes there and comes back, or does not. */
+  /** The machine as one control process reaches it: each call travels there and back, or is lost. */
   reachedFrom(caller: Process): Machine {
     let dropped = Promise.withResolvers<never>();
     dropped.promise.catch(() => {});
@@ -397,7 +398,7 @@ export class SimMachine {
       const process = this.process;
       const outcome = world
         .as(process, async () => {
-          // One that stands still takes it when it goes on.
+          // A machine that stands still takes it when it goes on.
           await world.sleep(0);
           this.#takenSentMs = sentMs;
           return work();

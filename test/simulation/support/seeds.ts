@@ -5,8 +5,8 @@ import { shrink } from './shrink.ts';
 import { type Outcome, simulate, type Variation, Violation } from './simulate.ts';
 
 /**
- * Runs a cluster for each of so many seeds. Throws at the first one in which something was wrong, and names it with the
- * shortest history that was found in which it is.
+ * Runs a cluster for each of a number of seeds. Throws at the first failure, and names the seed with the shortest
+ * history found that fails.
  */
 export async function simulateSeeds(
   first: number,
@@ -38,7 +38,7 @@ async function simulateOrExplain(
         await run(more);
         return undefined;
       } catch (other) {
-        // Another fault may come of a shorter history: whatever breaks, it is as good.
+        // Another fault may result from a shorter history: any failure is as good.
         return other instanceof Violation ? other : undefined;
       }
     });

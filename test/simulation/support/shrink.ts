@@ -1,8 +1,8 @@
-/** Runs of one failure, at most. */
+/** Most runs for one failure. */
 const runsMax = 400;
 
 /**
- * Leaves out of `count` actions as many as it can while `fails` still answers a failure, whole stretches first and
+ * Leaves out as many of `count` actions as it can while `fails` still answers a failure, whole stretches first and
  * single ones last. Answers those left out, and the last failure.
  */
 export async function shrink<T>(

@@ -21,16 +21,16 @@ import { type Chance, Plan, Process, World } from './world.ts';
 const controlsMax = 2;
 const machinesMax = 3;
 const clients = 3;
-/** Sandboxes of the one size that there is, by the CPUs of a machine and how often they may be promised. */
+/** How many sandboxes of the only size fit on a machine, from its CPUs and how often they may be promised. */
 const roomOfEach = 4;
-/** Others take a control process that stands still for more than 15 s for dead, and it goes on afterwards. */
+/** After more than 15 s of standing still, others consider a control process dead, and then it goes on. */
 const stoppedMsMax = 30_000;
 const faultyMs = 45_000;
 const healedMs = 45_000;
-/** For resumes of all that is in the store. */
+/** For resuming everything in the store. */
 const resumedMs = 20_000;
 
-/** What clients ask for, as often as they ask for it. */
+/** Clients' requests, in proportion to their frequency. */
 const requests = ['create', 'create', 'pause', 'store', 'resume', 'resume', 'move', 'move', 'kill'] as const;
 
 const faultKinds = [
@@ -45,34 +45,34 @@ const faultKinds = [
   'stand still',
   'disk',
 ] as const;
-/** Of a change that was made, without any fault of the database's that lasts. */
+/** For a change that was made, without a lasting fault of the database. */
 const unansweredChance = 0.002;
 
-/** What clients of a run were answered. */
+/** The answers that a run's clients got. */
 type Answers = {
   /** Created, and not known to have ended. */
   created: Set<string>;
-  /** A kill was asked for: it may be gone. */
+  /** A kill was requested: it may be gone. */
   condemned: Set<string>;
   killed: Set<string>;
-  /** Of an answered pause that outlives its machine: as what it was kept. It never runs as less again. */
+  /** For an answered pause that outlives its machine: the saved state. It never runs in an earlier state again. */
   kept: Map<string, number>;
-  /** Those of which nothing was asked since. */
+  /** Those about which nothing was requested since. */
   durable: Set<string>;
 };
 
-/** What a run came to. */
+/** The result of a run. */
 export type Outcome = { seed: number; moves: number; answered: number; databaseFaults: number; events: string };
 
-/** A run is like others of its seed, but for this. */
+/** A run is like others of its seed, except for this. */
 export type Variation = {
-  /** Numbers of actions (of clients, and faults) that are left out. */
+  /** Numbers of the left-out actions (of clients, and faults). */
   leftOut?: ReadonlySet<number>;
-  /** Puts a fault into a machine that is none of its world, for tests of the simulation. */
+  /** Puts a fault into a machine that is not part of its world, for tests of the simulation. */
   sabotage?: (machine: SimMachine) => void;
 };
 
-/** Something that must not be. `actions`: how many actions there had been. */
+/** Something forbidden has happened. `actions`: how many actions there had been. */
 export class Violation extends Error {
   readonly actions: number;
 
@@ -83,9 +83,8 @@ export class Violation extends Error {
 }
 
 /**
- * Runs a cluster for two simulated minutes: at first control processes and machines are cut off, stopped, killed and
- * destroyed while clients create, pause, resume, move and kill; then all heals. Throws at the first thing that must not
- * be.
+ * Runs a cluster for two simulated minutes: first, control processes and machines are disconnected, stopped, killed and
+ * destroyed while clients create, pause, resume, move and kill; then everything heals. Throws at the first violation.
  */
 export async function simulate(
   seed: number,
@@ -95,7 +94,7 @@ export async function simulate(
 ): Promise<Outcome> {
   await database.empty();
   const world = new World(seed);
-  // What the product waits for, and what it leaves to chance.
+  // The product's waits and its random choices.
   const spies = [
     spyOn(Bun, 'sleep').mockImplementation(ms => world.sleep(Number(ms))),
     spyOn(performance, 'now').mockImplementation(() => world.nowMs),
@@ -129,11 +128,11 @@ class Run {
     kept: new Map(),
     durable: new Set(),
   };
-  /** What was last asked for of each sandbox. */
+  /** The last request about each sandbox. */
   readonly #lastAsked = new Map<string, object>();
   readonly #trace: string[] = [];
   readonly #outside = new Process('outside');
-  /** Control processes for which the database is away. */
+  /** Control processes that can't reach the database. */
   readonly #withoutDatabase = new Set<string>();
   #moves = 0;
   #databaseFaults = 0;
@@ -173,7 +172,10 @@ class Run {
     return { seed: this.#seed, ...counts, events: this.#trace.join('\n') };
   }
 
-  /** What fails of the database, for the process whose turn it is: where it is away, and now and then an answer. */
+  /**
+   * What fails in the database, for the process whose turn it is: everything while it is away, and now and then an
+   * answer.
+   */
   databaseFault(step: DatabaseStep): DatabaseFault {
     const { name } = this.#world.turn ?? this.#outside;
     if (name === this.#outside.name || this.#world.nowMs === 0 || this.#isHealed) return 'none';
@@ -184,7 +186,7 @@ class Run {
     return isAway ? 'refused' : 'none';
   }
 
-  /** What is left of this run must not wake up in the next one. */
+  /** Leftovers of this run must not wake up in the next one. */
   end(): void {
     for (const { process } of [...this.#controls, ...this.#machines, { process: this.#outside }]) process.end();
   }
@@ -212,7 +214,7 @@ class Run {
     this.#trace.push(`${this.#world.nowMs} ${what}`);
   }
 
-  /** Asks again and again for something, of some control process. */
+  /** Repeatedly requests something from some control process. */
   async #client(chance: Chance): Promise<void> {
     const world = this.#world;
     while (!this.#isHealed) {
@@ -227,12 +229,12 @@ class Run {
           if (!(error instanceof AtollError)) throw error;
           this.#note(`refused: ${error.message}`);
         });
-      // One that is not answered is given up.
+      // A request without an answer is given up.
       await Promise.race([asked, world.sleep(20_000)]);
     }
   }
 
-  /** `which`: of the sandboxes that there are, by a number in [0, 1). */
+  /** `which`: selects one of the existing sandboxes, by a number in [0, 1). */
   async #ask({ parts }: Control, what: (typeof requests)[number], which: number): Promise<void> {
     const { created } = this.#answers;
     const sandboxId = [...created][Math.floor(which * created.size)];
@@ -252,7 +254,7 @@ class Run {
       const held = this.#machines.flatMap(({ paused: there }) => there.get(paused.executionId) ?? [])[0];
       if (paused.durability === 'cluster' && held) {
         this.#answers.kept.set(sandboxId, held.version);
-        // The answer may come late, when something else was asked for and done.
+        // The answer may come late, when something else was requested and done.
         if (this.#lastAsked.get(sandboxId) === asked) this.#answers.durable.add(sandboxId);
       }
     } else if (what === 'resume') {
@@ -279,7 +281,7 @@ class Run {
     this.#answered++;
   }
 
-  /** One fault after the other, and sometimes two at a time. */
+  /** One fault after another, and sometimes two at a time. */
   async #faults(chance: Chance): Promise<void> {
     const world = this.#world;
     while (!this.#isHealed) {
@@ -310,7 +312,7 @@ class Run {
 
   async #standStill(machine: SimMachine, ms: number, withClock: boolean): Promise<void> {
     if (machine.isStopped) return;
-    // Whoever asked for something that begins there may be gone before it has heard of it, or without the database.
+    // Whoever requested something that begins there may be gone, or without the database, before it hears of it.
     const rows = await sandboxesIn(this.#db, sandboxStates);
     const known = rows.filter(({ state, nodeId }) => state !== 'starting' && nodeId === machine.nodeId);
     machine.standStill(ms, withClock, new Set(known.map(({ executionId }) => executionId)));
@@ -337,7 +339,7 @@ class Run {
   async #kill({ process }: Control, ms: number): Promise<void> {
     process.end();
     await this.#world.sleep(ms);
-    // Without its database it does not start, and is started again.
+    // Without its database it does not start, and is restarted.
     while (!this.#isHealed && !(await this.#begin(process.name).then(isDone, isRefusal))) await this.#world.sleep(1000);
   }
 
@@ -364,7 +366,7 @@ class Run {
     for (const { nodeId, isDestroyed } of this.#machines) if (isDestroyed) void this.#forget(nodeId);
   }
 
-  /** An operator takes a machine out that never comes back, once control knows that it is away. */
+  /** An operator removes a machine that never comes back, once control knows that it is away. */
   async #forget(nodeId: string): Promise<void> {
     for (;;) {
       await this.#world.sleep(3000);
@@ -395,7 +397,7 @@ class Run {
       }
   }
 
-  /** What must hold once all has healed. */
+  /** What must hold once everything has healed. */
   async #checkAll(): Promise<void> {
     const rows = await sandboxesIn(this.#db, sandboxStates);
     const at = new Map(this.#machines.map(machine => [machine.nodeId, machine]));
@@ -434,7 +436,7 @@ class Run {
     for (const sandboxId of durable) if (!there.has(sandboxId)) this.#fail(`I3: ${sandboxId} was stored and is gone`);
   }
 
-  /** What is in the store goes on, wherever there is room. */
+  /** What is in the store continues, wherever there is room. */
   async #resumeStored(): Promise<void> {
     const [control] = this.#controls;
     const stored = [...this.#answers.durable];
@@ -447,7 +449,7 @@ class Run {
       resumed.catch((error: unknown) => refused.push(withCause(error)));
     }
     await this.#world.run(faultyMs + healedMs + resumedMs, () => this.#check());
-    // What had been asked for before, and was answered to nobody, may have come to its end.
+    // An earlier unanswered request may have completed.
     const isUnlucky = (text: string) => /no room|no slot|has room|that much left|is running already/.test(text);
     for (const text of refused) if (!isUnlucky(text)) this.#fail(`I3: what is stored is not resumed: ${text}`);
     const running = this.#machines.flatMap(machine => [...machine.running.values()]);
@@ -459,7 +461,7 @@ class Run {
 
 const isDone = () => true;
 
-/** Fails with what is no refusal of the product's. */
+/** Fails with anything that is not a refusal by the product. */
 function isRefusal(error: unknown): false {
   if (!(error instanceof AtollError)) throw error;
   return false;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomOf } from '../../api/random.ts';
 
-/** A process of the simulation. One that has ended hears nothing more; one that is stopped hears all of it later. */
+/** A process of the simulation. An ended process hears nothing more; a stopped one hears everything later. */
 export class Process {
   readonly name: string;
   stoppedUntilMs = 0;
@@ -23,13 +23,13 @@ export class Process {
 }
 
 /**
- * What clients and faults do, drawn apart from how long things take, so that leaving some of it out changes little of
- * the rest. Actions are numbered in the order in which they come.
+ * What clients and faults do, drawn separately from how long things take, so that leaving some of it out changes little
+ * of the rest. Actions are numbered in the order in which they come.
  */
 export class Plan {
   readonly #seed: number;
   readonly #leftOut: ReadonlySet<number>;
-  /** How many actions there were so far, those that were left out included. */
+  /** How many actions there were so far, including those left out. */
   count = 0;
 
   constructor(seed: number, leftOut: ReadonlySet<number>) {
@@ -37,18 +37,18 @@ export class Plan {
     this.#leftOut = leftOut;
   }
 
-  /** Chance of the actor with that number: what others do does not change it. */
+  /** The random source of the actor with that number: what others do does not change it. */
   actor(number: number): Chance {
     return new Chance(this.#seed + 1_000_003 * (number + 1));
   }
 
-  /** Whether the next action is to be done. */
+  /** Whether to do the next action. */
   next(): boolean {
     return !this.#leftOut.has(this.count++);
   }
 }
 
-/** Chance that a seed decides. */
+/** Randomness determined by a seed. */
 export class Chance {
   readonly random: () => number;
 
@@ -56,7 +56,7 @@ export class Chance {
     this.random = randomOf(seed);
   }
 
-  /** A whole number of that range, both ends included. */
+  /** A whole number of that range, including both ends. */
   between(min: number, max: number): number {
     return min + Math.floor(this.random() * (max - min + 1));
   }
@@ -70,14 +70,14 @@ export class Chance {
   }
 }
 
-/** Time, chance, and whose turn it is: all that happens is decided by the seed. */
+/** Time, randomness, and turns: the seed decides everything that happens. */
 export class World extends Chance {
   readonly #current = new AsyncLocalStorage<Process>();
   /** `stopped`: the process that stands still until then. */
   readonly #waiting: { atMs: number; order: number; resolve: () => void; stopped?: Process }[] = [];
   nowMs = 0;
 
-  /** Runs `work` as a process: what it waits for does not come true once that has ended. */
+  /** Runs `work` as a process: after the process has ended, nothing that it waits for happens. */
   as<T>(process: Process, work: () => T): T {
     return this.#current.run(process, work);
   }
@@ -93,7 +93,7 @@ export class World extends Chance {
     return process;
   }
 
-  /** Waits as the present process does. */
+  /** Waits as the current process. */
   async sleep(ms: number): Promise<void> {
     const process = this.current;
     await this.#until(this.nowMs + ms);
@@ -101,13 +101,13 @@ export class World extends Chance {
     if (process.ended) await new Promise<never>(() => {});
   }
 
-  /** Lets a process that stands still go on: what it was to hear meanwhile comes first, and not when it would have. */
+  /** Lets a stopped process go on: first it hears what it missed, and not at the original times. */
   goOn(process: Process): void {
     process.stoppedUntilMs = Math.min(process.stoppedUntilMs, this.nowMs);
     for (const waiting of this.#waiting) if (waiting.stopped === process) waiting.atMs = this.nowMs;
   }
 
-  /** Lets time go by until then; all that is due happens one after the other. */
+  /** Lets time pass until then; everything due happens one after another. */
   async run(untilMs: number, check: () => Promise<void> | void): Promise<void> {
     await turn();
     for (;;) {
@@ -133,5 +133,5 @@ export class World extends Chance {
   }
 }
 
-/** All that can go on without waiting has gone on. */
+/** Lets everything continue that can go on without waiting. */
 const turn = () => new Promise<void>(resolve => void setImmediate(resolve));

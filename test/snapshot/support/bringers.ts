@@ -2,12 +2,15 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { ifThere } from '../../../src/base/if-there.ts';
 
-/** Those who bring memory to a sandbox: the one that brings it, and the one that ends the sandbox where that ends. */
+/**
+ * The processes that bring memory to a sandbox: the bringer, and the keeper, which ends the sandbox if the bringer
+ * ends.
+ */
 export type Bringers = { keeper: number; bringer: number };
 
 /**
- * All of an installation, by its directory in /run. The keeper is first of its session, which the one that started it
- * is not: that one and the keeper look like the two for a moment.
+ * All of an installation, by its directory in /run. The keeper leads its session, unlike the process that started it:
+ * for a moment, that one and the keeper look like the two.
  */
 export function bringersOf(runDir: string): Bringers[] {
   return processesWith('bring-later', `${runDir}/later/`)
@@ -15,7 +18,7 @@ export function bringersOf(runDir: string): Bringers[] {
     .filter(({ keeper, bringer }) => sessionOf(bringer) === keeper);
 }
 
-/** Whether CRIU has handed over all that this one brings memory to, and it has not brought all. */
+/** Whether CRIU has handed over everything that this bringer serves, and the bringer is not done yet. */
 export function bringsAlone({ bringer }: Bringers): boolean {
   const directory = `/proc/${bringer}/fd`;
   const files = ifThere(() => readdirSync(directory), []).map(fd =>
@@ -24,13 +27,13 @@ export function bringsAlone({ bringer }: Bringers): boolean {
   return files.includes('anon_inode:[userfaultfd]') && !files.some(file => file.startsWith('socket:'));
 }
 
-/** How many processes of theirs there are. */
+/** How many of these processes there are. */
 export const bringersLeft = (runDir: string) => processesWith('bring-later', `${runDir}/later/`).length;
 
-/** Who waits until all memory of a sandbox is there. */
+/** The processes that wait until all memory of a sandbox is there. */
 export const waitersOf = (runDir: string) => processesWith('wait-later', `${runDir}/later/`);
 
-/** What is still to come, by sandbox. */
+/** What is still to arrive, by sandbox. */
 export const plansOf = (runDir: string) =>
   ifThere(() => readdirSync(join(runDir, 'later')), []).filter(name => !name.endsWith('.log'));
 
@@ -47,7 +50,7 @@ function processesWith(...words: string[]): number[] {
 const parentOf = (pid: number) =>
   Number(ifThere(() => /^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1], '0'));
 
-// Source: proc_pid_stat(5), the fourth field behind the name, which may have anything in it.
+// Source: proc_pid_stat(5), the fourth field after the name, which may contain anything.
 const sessionOf = (pid: number) =>
   Number(
     ifThere(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), '')

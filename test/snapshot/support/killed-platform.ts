@@ -1,5 +1,4 @@
-// A platform that is killed when a checkpoint is complete and CRIU waits for its word. Says on standard output what it
-// had.
+// A platform that is killed when a checkpoint is complete and CRIU waits for its message. Prints what it had.
 import { join } from 'node:path';
 import { checkpointToPause } from '../../../src/node/snapshot/checkpoint.ts';
 import { startMachine } from './machine.ts';

@@ -41,16 +41,18 @@ export type TestSandbox = {
   namespace: NetworkNamespace;
   source: CheckpointSource;
   ended: Promise<void>;
-  /** Runs a command as root and answers what it wrote to its standard output. Fails where it fails. */
+  /** Runs a command as root and answers its standard output. Fails if the command does. */
   run(command: string): Promise<string>;
-  /** Writes a program into the sandbox and starts it on its own, its output to `<name>.log`. All of it is in /root. */
+  /**
+   * Writes a program into the sandbox and starts it separately, with its output in `<name>.log`. All of it is in /root.
+   */
   launch(name: string, text: string): Promise<void>;
   answers(): Promise<void>;
 };
 
-/** What a test does in a restore; it fails where that does. */
+/** What a test does during a restore; the restore fails if that does. */
 export type RestoreHooks = {
-  /** Instead of the machine's. */
+  /** Replaces the machine's. */
   helper?: Helper;
   onNamespaces?(first: number): Promise<void>;
   onRestored?(first: number): Promise<void>;
@@ -59,14 +61,14 @@ export type RestoreHooks = {
 
 export type Machine = AsyncDisposable & {
   dataDir: string;
-  /** The control group of all its sandboxes, relative to the root of each hierarchy. */
+  /** The cgroup of all its sandboxes, relative to the root of each hierarchy. */
   cgroup: string;
   host: RestoreHost;
   /** For snapshots, and for disks that a test makes. */
   snapshots: string;
   disks: string;
   start(slotNumber: number): Promise<TestSandbox>;
-  /** Restores a snapshot in a slot, on the disk image given. */
+  /** Restores a snapshot in a slot, on the given disk image. */
   restore(
     snapshot: OpenSnapshot,
     slotNumber: number,
@@ -74,16 +76,16 @@ export type Machine = AsyncDisposable & {
     later?: LaterMeasure,
     hooks?: RestoreHooks,
   ): Promise<TestSandbox>;
-  /** Gives up the slot of a restore that failed. */
+  /** Frees the slot of a failed restore. */
   abandon(slotNumber: number): Promise<void>;
   /** Pauses into `<snapshots>/<name>`, shows that to `look`, and restores in the next slot. */
   cycle(sandbox: TestSandbox, name: string, look?: (directory: string) => void): Promise<TestSandbox>;
-  /** Waits for the end of a sandbox's processes and gives up its slot. Its disk image stays. */
+  /** Waits for the end of a sandbox's processes and frees its slot. Its disk image stays. */
   release(sandbox: TestSandbox): Promise<void>;
   kill(sandbox: TestSandbox): Promise<void>;
 };
 
-/** The parts of a node that a sandbox needs, on a data directory of their own. */
+/** The parts of a node that a sandbox needs, on their own data directory. */
 export async function startMachine(): Promise<Machine> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-snapshot-'));
   const installation = claimInstallation(dataDir);
@@ -93,7 +95,7 @@ export async function startMachine(): Promise<Machine> {
   const helperBinary = join(root, 'dist/helper');
   const helper = await startHelper({ binary: helperBinary, runDir: layout.run, onLost: () => {} });
   const cgroups = detectCgroups();
-  // A copy: building the agent anew must not pull it from under a sandbox.
+  // A copy: rebuilding the agent must not pull it away from under a sandbox.
   const agentDir = layout.agentMount;
   mkdirSync(agentDir, { recursive: true });
   await helper.call('show', { directory: await keepAgent(join(root, 'dist/agent'), layout.agents), at: agentDir });

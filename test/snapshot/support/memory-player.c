@@ -1,9 +1,9 @@
 // A program that knows what each page of its memory holds, and plays with it: threads, each with areas of its own, map,
-// unmap, move, grow, shrink, protect, give back, fork, and have the kernel read and write pages, as the seed decides, while
-// whoever tests it is free to pause and resume it. Usage: memory-player SEED. It takes a word for each connection to port
-// 7000, and answers a line: `go`, `rest` (the threads stand still), `check` (and all of it is looked at), `guard` (whether
-// there are guard regions), `swap` and `swapped` (see below). At SIGUSR1 it swaps, at SIGUSR2 it has a child that does
-// nothing.
+// unmap, move, grow, shrink, protect, give back, fork, and make the kernel read and write pages, as the seed decides,
+// while a test may pause and resume it at any time. Usage: memory-player SEED. It takes a word from each connection to
+// port 7000, and answers a line: `go`, `rest` (the threads stand still), `check` (examines everything), `guard`
+// (whether there are guard regions), `swap` and `swapped` (see below). On SIGUSR1 it swaps, on SIGUSR2 it has a child
+// that does nothing.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,8 +24,8 @@
 enum { pageBytes = 4096, words = pageBytes / 8, pagesMax = 1536, areasEach = 4, threads = 3, commonPages = 2048 };
 enum { forksDeep = 2, historyLength = 10 };
 
-// What a page is to hold: what its stamp says, or nothing but zeros (0). `loose`: or zeros. `wiped`, `unforked`: nothing in
-// a child, not there in a child.
+// The expected content of a page: its stamp, or only zeros (0). `loose`: zeros are fine too. `wiped`: empty in a child;
+// `unforked`: missing in a child.
 struct page {
   uint64_t stamp;
   uint8_t mapped, prot, loose, wiped, unforked;
@@ -114,7 +114,7 @@ static void checkAll(struct player *p, const char *what) {
   }
 }
 
-// Pages from `*from` on, of one kind, that are mapped. 0 where there are none.
+// Mapped pages of one kind, from `*from` on. 0 if there are none.
 static int runIn(struct player *p, struct area *a, int *from, int most) {
   *from = below(p, a->count);
   struct page first = a->page[*from];
@@ -168,7 +168,7 @@ static void map(struct player *p, struct area *a) {
   if (!count || a->isHeap) return;
   char *place = mmap(placeOf(a, from), (size_t)count * pageBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | (over ? MAP_FIXED : MAP_FIXED_NOREPLACE), -1, 0);
-  if (place == MAP_FAILED) return; // somebody else was given it
+  if (place == MAP_FAILED) return; // somebody else got it
   if (place != placeOf(a, from)) return fail(p, "mmap", a, from);
   for (int i = from; i < from + count; i++) a->page[i] = (struct page){.mapped = 1, .prot = PROT_READ | PROT_WRITE};
 }
@@ -185,7 +185,7 @@ static int isThere(char *place) {
   return mincore(place, pageBytes, &in) == 0;
 }
 
-// All pages of an area go to another place, in pieces, from the last or the first on.
+// Moves all pages of an area to another place, in pieces, from the last or the first on.
 static void move(struct player *p, struct area *a) {
   if (a->isHeap) return;
   size_t size = (size_t)a->count * pageBytes;
@@ -199,7 +199,7 @@ static void move(struct player *p, struct area *a) {
     else {
       char *from = old + (size_t)page * pageBytes, *place = to + (size_t)page * pageBytes;
       if (mremap(from, (size_t)count * pageBytes, (size_t)count * pageBytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED) continue;
-      // More than one mapping: of several, some may have been moved.
+      // More than one mapping: some of them may already have been moved.
       for (int i = 0; i < count; i++) {
         size_t at = (size_t)i * pageBytes;
         if (isThere(from + at) && mremap(from + at, pageBytes, pageBytes, MREMAP_MAYMOVE | MREMAP_FIXED, place + at) == MAP_FAILED)
@@ -328,7 +328,7 @@ static void lock(struct player *p, struct area *a) {
   munlock(placeOf(a, from), (size_t)count * pageBytes);
 }
 
-// MADV_GUARD_INSTALL and MADV_GUARD_REMOVE, where programs are let.
+// MADV_GUARD_INSTALL and MADV_GUARD_REMOVE, where programs may use them.
 static void guard(struct player *p, struct area *a) {
   int from, count = runIn(p, a, &from, 1 + below(p, 16));
   if (!count || madvise(placeOf(a, from), (size_t)count * pageBytes, 102) < 0) return;

@@ -1,5 +1,6 @@
-// A program that makes long lists for whoever brings its memory: at SIGUSR1 its threads give back every second page of it, and
-// go on telling of that, so that nothing else is done meanwhile; and it forks, again and again. Usage: memory-splitter MIB
+// A program that makes long lists for the bringer of its memory: on SIGUSR1, its threads give back every second page,
+// and keep reporting that, so that nothing else gets done meanwhile; and it forks repeatedly. Usage: memory-splitter
+// MIB
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

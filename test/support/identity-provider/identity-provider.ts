@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { start, textOf, waitFor } from '../process.ts';
 
-/** What the provider says of somebody, by the name with which they sign in there. */
+/** The provider's claims about people, by the name with which they sign in there. */
 type People = Record<string, { name?: string; email?: string; email_verified?: boolean }>;
 
-/** A real OpenID provider in a process of its own. Disposing ends it. */
+/** A real OpenID provider in a separate process. Disposing of it ends it. */
 export async function startIdentityProvider(redirectUri: string, people: People) {
   const argument = JSON.stringify({ redirectUri, people });
   const child = start(['node', join(import.meta.dirname, 'provider.mjs'), argument], {});
@@ -22,7 +22,7 @@ export async function startIdentityProvider(redirectUri: string, people: People)
   };
 }
 
-/** Signs in at the provider's pages as a browser does, and answers where it is led at the end. */
+/** Signs in at the provider's pages as a browser does, and answers where that leads in the end. */
 export async function signInThere(url: string, login: string, redirectUri: string): Promise<URL> {
   const cookies = new Map<string, string>();
   let [next, body] = [url, null as URLSearchParams | null];

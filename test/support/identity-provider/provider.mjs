@@ -1,5 +1,5 @@
-// A real OpenID provider (oidc-provider) on a free port of loopback. People are who they say at its login page.
-// The first argument is `{ redirectUri, people: { [login]: claims } }`; says its issuer on standard output.
+// A real OpenID provider (oidc-provider) on a free port of loopback. People are who they claim to be at its login page.
+// The first argument is `{ redirectUri, people: { [login]: claims } }`; it prints its issuer.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 

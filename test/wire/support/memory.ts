@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import type { Channel, Listener } from '../../../src/wire/channel.ts';
 
-/** A channel within one process. What crosses it is text and open files, as between two. */
+/** A channel within one process. Text and open files cross it, as between two processes. */
 export function memoryChannels(): [Channel, Channel] {
   const left = side();
   const right = side();
@@ -28,7 +28,7 @@ function side(): Side {
         return;
       }
       if (!listener) return void waiting.push([text, file]);
-      // Never within the call that sent it, as between two processes.
+      // Not within the call that sent it, as between two processes.
       const heard = listener;
       queueMicrotask(() => heard.message(text, file));
     },

@@ -10,10 +10,10 @@ import { listenOn } from '../../../src/wire/listen.ts';
 import { memoryChannels } from './memory.ts';
 import { serve } from '../../../src/wire/serve.ts';
 
-/** What a table describes, called over a wire within this process. */
+/** The methods of a table, called over a wire within this process. */
 type Wired<Protocol> = Disposable & { remote: Protocol };
 
-/** Over channels that only hand over text and files. */
+/** Over channels that only pass text and files. */
 export function wiredInMemory<Protocol extends object>(
   table: AnyTable,
   implementation: Protocol,

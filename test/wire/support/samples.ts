@@ -11,7 +11,7 @@ type Described = TSchema & {
   format?: string;
 };
 
-/** A value that a schema describes, with everything that is optional. */
+/** A value that fits a schema, with everything that is optional. */
 export function sampleOf(schema: Described): unknown {
   switch (schema[Kind]) {
     case 'Union':
@@ -44,7 +44,7 @@ export function sampleOf(schema: Described): unknown {
   }
 }
 
-/** Values that it does not describe: another type, and for an object each member missing or of another type. */
+/** Values that don't fit it: another type and, for an object, each member missing or of another type. */
 export function wrongOf(schema: Described): unknown[] {
   switch (schema[Kind]) {
     case 'Void':
