@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createMessageReader, envelopeOf } from './envelopes.ts';
 
-test('a message of the stream is the same in parts of any size, an empty one too', () => {
+test('a stream has the same messages in parts of any size, empty ones too', () => {
   const bytes = Buffer.concat([
     envelopeOf(Buffer.from('abc')),
     Buffer.from([1, 0, 0, 0, 0]),
@@ -20,6 +20,6 @@ test('a message of the stream is the same in parts of any size, an empty one too
   }
 });
 
-test('a message that is too long is refused before it has come', () => {
+test('an overlong message is refused before all of it has come', () => {
   expect(() => createMessageReader(() => {})(Buffer.from([0, 1, 0, 0, 0]))).toThrow('too long');
 });

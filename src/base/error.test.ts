@@ -3,19 +3,19 @@ import { AtollError, assert, causesOf, isGone, messageOf, systemCodeOf } from '.
 
 const failed = (code: string) => Object.assign(new Error('it failed'), { code });
 
-test('an error has the status of its code, unless something may have happened all the same', () => {
+test('an error has the status of its code, unless the change may have happened all the same', () => {
   expect(new AtollError('unavailable', 'later').status).toBe(503);
   expect(new AtollError('unavailable', 'later', { mayHaveChanged: true }).status).toBe(500);
 });
 
-test('an error that says little has no more', () => {
+test('an error with few facts has no more', () => {
   const error = new AtollError('invalid', 'no');
   expect(error).toMatchObject({ code: 'invalid', message: 'no', fields: {}, mayHaveChanged: false });
   expect([error.detail, error.retryAfterSeconds, 'cause' in error]).toEqual([undefined, undefined, false]);
   expect(new AtollError('invalid', 'no', { cause: 'x' }).cause).toBe('x');
 });
 
-test('what is thrown has a text, whatever it is, with all that caused it', () => {
+test('anything thrown has a text, with all of its causes', () => {
   expect([messageOf(new Error('a')), messageOf('b'), messageOf(undefined)]).toEqual(['a', 'b', 'undefined']);
   expect(causesOf(new Error('a', { cause: new Error('b', { cause: 'c' }) }))).toBe('a (b (c))');
   expect([causesOf(new Error('a')), causesOf('b')]).toEqual(['a', 'b']);
@@ -31,7 +31,7 @@ test('a failed system call is known by its name', () => {
   expect([isGone(failed('EACCES')), isGone(new Error('x')), isGone(undefined)]).toEqual([false, false, false]);
 });
 
-test('an invariant that does not hold says which one', () => {
+test('a broken invariant says which one', () => {
   expect(() => assert(1, 'one')).not.toThrow();
   expect(() => assert(0, 'one')).toThrow('invariant broken: one');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { followed } from './followed.ts';
 
-test('a stream goes on behind its last event over connections that end, and ends where it says so', async () => {
+test('a stream continues after its last event over connections that end, and ends where it says so', async () => {
   const asked: (string | undefined)[] = [];
   const bodies = [
     'event: ready\nid: 4\ndata: {}\n\nid: 5\ndata: a\n\nid: 6\nda',

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { ifThere } from './if-there.ts';
 
-test('what is not there is told from what can’t be looked at', () => {
+test('something that is not there differs from something that can’t be looked at', () => {
   expect(ifThere(() => readFileSync('/proc/self/comm', 'utf8').length > 0, false)).toBe(true);
   for (const path of ['/proc/self/no-such', '/proc/self/comm/no-such', '/proc/4194305/stat'])
     expect(ifThere(() => readFileSync(path), 'absent')).toBe('absent');

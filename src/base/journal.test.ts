@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createJournal } from './journal.ts';
 
-test('a reader gets what was appended, waits for more, and what it asked beyond is forgotten', async () => {
+test('a reader gets appended items and waits for more, and handled items are forgotten', async () => {
   const journal = createJournal<string>(10);
   journal.append('a');
   const first = await journal.read(null, 0);
@@ -18,7 +18,7 @@ test('a reader gets what was appended, waits for more, and what it asked beyond 
   expect(journal.readUpTo()).toBe(2);
 });
 
-test('a place of another journal, or one that is behind what is kept, is a gap', async () => {
+test('a cursor of another journal, or one before the kept items, is a gap', async () => {
   const other = createJournal<number>(2);
   const journal = createJournal<number>(2);
   const start = journal.end();
@@ -30,7 +30,7 @@ test('a place of another journal, or one that is behind what is kept, is a gap',
   expect(page.items.length).toBeLessThanOrEqual(4);
 });
 
-test('who stops waiting gets an empty page', async () => {
+test('a reader that stops waiting gets an empty page', async () => {
   const journal = createJournal<number>(2);
   const stop = new AbortController();
   const waited = journal.read(null, 60_000, stop.signal);

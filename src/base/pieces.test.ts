@@ -24,7 +24,7 @@ for (const cut of [inPieces, inLentPieces]) {
   });
 }
 
-test('a lent piece holds until the next but one is asked for', async () => {
+test('a lent piece is valid until the next but one is requested', async () => {
   async function* source() {
     yield Buffer.from('aabbcc');
   }

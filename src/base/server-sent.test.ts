@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { parseEvents } from './server-sent.ts';
 
-test('messages are read however they are cut, and comments are left out', async () => {
+test('messages are read however they are cut, and comments are skipped', async () => {
   const text = 'event: ready\nid: 4\ndata: {"after":4}\n\n:\n\nid: 5\ndata: {"ü":"x: y"}\n\n';
   for (const size of [1, 3, 1000]) {
     const bytes = new TextEncoder().encode(text);
@@ -15,7 +15,7 @@ test('messages are read however they are cut, and comments are left out', async 
   }
 });
 
-test('empty blocks hold up nothing', async () => {
+test('empty blocks delay nothing', async () => {
   const bytes = new TextEncoder().encode('\n\ndata: 1\n\n\n\ndata: 2\n\n');
   expect((await Array.fromAsync(parseEvents(streamOf([bytes])))).map(({ data }) => data)).toEqual(['1', '2']);
   expect(await Array.fromAsync(parseEvents(null))).toEqual([]);

@@ -7,7 +7,7 @@ import { readEndIfThere, readIfThere, readOrMake, writeWhole } from './small-fil
 const folder = mkdtempSync(join(tmpdir(), 'atoll-small-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a file that is not there has no text, and one that can not be read is an error', () => {
+test('a missing file has no text, and an unreadable one is an error', () => {
   expect(readIfThere(join(folder, 'none'))).toBeUndefined();
   expect(() => readIfThere(folder)).toThrow('EISDIR');
 });
@@ -31,7 +31,7 @@ test('a file is replaced as a whole, and only its owner can read it', () => {
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test('a file is made once, also where another one makes it meanwhile', () => {
+test('a file is made once, even if another process makes it meanwhile', () => {
   const path = join(folder, 'made');
   expect(readOrMake(path, () => 'first')).toBe('first');
   expect(readOrMake(path, () => 'second')).toBe('first');
@@ -55,14 +55,14 @@ function withoutRoom(expression: string, path: string): void {
   expect(Bun.spawnSync(limited, { stderr: 'ignore' }).exitCode).not.toBe(0);
 }
 
-test('a file that there is no room for leaves the one before', () => {
+test('if there is no room for a file, the earlier one stays', () => {
   const path = join(folder, 'full');
   writeWhole(path, 'before');
   withoutRoom('writeWhole(path, text)', path);
   expect(readFileSync(path, 'utf8')).toBe('before');
 });
 
-test('one that can not be made leaves nothing, and is made later', () => {
+test('a file that can not be made leaves nothing, and is made later', () => {
   const own = mkdtempSync(join(folder, 'own-'));
   const path = join(own, 'made');
   withoutRoom('readOrMake(path, () => text)', path);

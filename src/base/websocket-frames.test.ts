@@ -59,7 +59,7 @@ test('messages, fragments and control frames are the same however they are cut',
     expect(heard(bytes, size)).toEqual({ heard: expected, isWhole: true });
 });
 
-test('what a client must not send is refused', () => {
+test('frames that a client must not send are refused', () => {
   const plain = masked(opcode.binary, Buffer.from('x'));
   const changed = (at: number, byte: number) =>
     Buffer.concat([plain.subarray(0, at), Buffer.of(byte), plain.subarray(at + 1)]);
@@ -80,7 +80,7 @@ test('what a client must not send is refused', () => {
     for (const size of [1, 100]) expect([what, heard(bytes, size).isWhole]).toEqual([what, false]);
 });
 
-test('what is sent has its length in the shortest form', () => {
+test('lengths are sent in the shortest form', () => {
   const head = Buffer.alloc(10);
   for (const [length, bytes] of [
     [0, '8200'],
@@ -93,7 +93,7 @@ test('what is sent has its length in the shortest form', () => {
   expect(closeFrame(1002).toString('hex')).toBe('880203ea');
 });
 
-test('what a client sends is read as it was, and what a server sends without a mask', () => {
+test('a client’s frames are unmasked, and a server’s are read without a mask', () => {
   for (const length of [0, 1, 200, 70_000]) {
     const payload = Buffer.from(crypto.getRandomValues(new Uint8Array(Math.min(length, 65_536)))).fill(7, 100);
     expect(heard(maskedFrame(opcode.binary, payload), 1000)).toEqual({

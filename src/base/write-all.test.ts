@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeAll } from './write-all.ts';
 
-test('bytes are written where the file is, or at a place of it', () => {
+test('bytes are written at the file’s position, or at a given one', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-write-all-'));
   const path = join(folder, 'file');
   const file = openSync(path, 'w+');
@@ -19,7 +19,7 @@ test('bytes are written where the file is, or at a place of it', () => {
   }
 });
 
-test('what there is room for in part alone is told', () => {
+test('a write that has room only in part is reported', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-write-all-'));
   try {
     const module = JSON.stringify(join(import.meta.dir, 'write-all.ts'));

@@ -59,7 +59,7 @@ test('every process of control may read and write what another one has written',
   expect([await store.head('a/b/c'), await store.head('a/b'), await store.head('a/x')]).toEqual([7, null, null]);
 });
 
-test('folders that were there stay as they are', async () => {
+test('existing folders stay as they are', async () => {
   const { folder, store } = opened();
   mkdirSync(join(folder, 'a'), { mode: 0o750 });
   await store.put('a/b/c', bytes('content'));
@@ -67,14 +67,14 @@ test('folders that were there stay as they are', async () => {
   expect(modeOf(folder)).toBe(0o777);
 });
 
-test('a write that fails leaves no draft, and what was there', async () => {
+test('a failed write leaves no draft, and the earlier object', async () => {
   const { folder, store } = opened();
   mkdirSync(join(folder, 'a/taken'), { recursive: true });
   await expect(store.put('a/taken', bytes('x'))).rejects.toMatchObject({ code: 'unavailable' });
   expect(readdirSync(join(folder, 'a'))).toEqual(['taken']);
 });
 
-test('a list has the objects whose keys begin so, and drafts that a crash has left, which can be removed', async () => {
+test('a list has the objects with the prefix, and drafts that a crash has left, which can be removed', async () => {
   const { folder, store } = opened();
   for (const key of ['a/one', 'a/other', 'a/sub/deep', 'b/one']) await store.put(key, bytes(key));
   utimesSync(join(folder, 'a/one'), 5, 5);
@@ -94,7 +94,7 @@ test('a list has the objects whose keys begin so, and drafts that a crash has le
   expect(await keysIn(store.list('a/'))).toEqual(['a/other', 'a/sub/deep']);
 });
 
-test('what is no key leads nowhere', async () => {
+test('an invalid key leads nowhere', async () => {
   const { folder, store } = opened();
   writeFileSync(join(folder, '../secret'), 'x');
   const draft = `a.${newUuid()}.draft`;
@@ -106,7 +106,7 @@ test('what is no key leads nowhere', async () => {
   expect(existsSync(join(folder, '../secret'))).toBe(true);
 });
 
-test('what is not there is told from a directory that is gone', async () => {
+test('a missing object differs from a directory that is gone', async () => {
   const { folder, store } = opened();
   await expect(store.get('a/b')).rejects.toMatchObject({
     code: 'not_found',
@@ -124,7 +124,7 @@ test('what is not there is told from a directory that is gone', async () => {
   expect(existsSync(folder)).toBe(false);
 });
 
-test('what can’t be looked for is not said to be missing', async () => {
+test('an object that can’t be looked for does not count as missing', async () => {
   await expect(opened().store.head('a'.repeat(300))).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringContaining('ENAMETOOLONG'),
@@ -132,7 +132,7 @@ test('what can’t be looked for is not said to be missing', async () => {
   await expect(Array.fromAsync(opened().store.list(`${'a'.repeat(300)}/`))).rejects.toThrow('ENAMETOOLONG');
 });
 
-test('what was written is closed', async () => {
+test('a written file is closed', async () => {
   const { folder, store } = opened();
   await store.put('a/b', bytes('content'));
   const open = readdirSync('/proc/self/fd').map(name => {
@@ -146,7 +146,7 @@ test('what was written is closed', async () => {
   expect(open.filter(path => path.startsWith(folder))).toEqual([]);
 });
 
-test('below an object there is nothing, and nothing can be', async () => {
+test('nothing is below an object, and nothing can be', async () => {
   const { store } = opened();
   await store.put('a', bytes('x'));
   expect(await store.head('a/b')).toBe(null);

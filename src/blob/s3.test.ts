@@ -86,14 +86,14 @@ test('objects are under the prefix of the store, or at the root of the bucket', 
   }
 });
 
-test('a place is said without a key', () => {
+test('a place is shown without a key', () => {
   expect(opened().place).toBe(`s3://bucket/some/prefix at ${server.url.origin}`);
   expect(s3Store({ ...account, prefix: '', endpoint: undefined }).place).toBe('s3://bucket');
   expect(openBlobStore({ kind: 's3', ...account, prefix: 'p', endpoint: undefined }).place).toBe('s3://bucket/p');
   expect(openBlobStore({ kind: 'directory', path: '/shared' }, '/seen/here').place).toBe('/shared');
 });
 
-test('an object that is not there is told from a store that fails', async () => {
+test('a missing object differs from a store that fails', async () => {
   const store = opened();
   await expect(store.get('none')).rejects.toMatchObject({
     code: 'not_found',
@@ -106,7 +106,7 @@ test('an object that is not there is told from a store that fails', async () => 
   await expect(Array.fromAsync(store.list(''))).rejects.toMatchObject({ code: 'precondition' });
 });
 
-test('the size is that of the object itself, and not of one whose name begins so', async () => {
+test('the size is that of the object itself, and not of one with a longer name', async () => {
   const store = opened();
   await store.put('ab', bytes('longer'));
   expect(await store.head('a')).toBe(null);
@@ -128,7 +128,7 @@ test('a list goes on from page to page, until there is no more', async () => {
   ]);
 });
 
-test('a list ends where a store says that it does, or can’t say how to go on', async () => {
+test('a list ends where the store says so, or can’t say how to continue', async () => {
   const ends = [
     '<IsTruncated>false</IsTruncated><NextContinuationToken>more</NextContinuationToken>',
     '<IsTruncated>true</IsTruncated>',
@@ -141,7 +141,7 @@ test('a list ends where a store says that it does, or can’t say how to go on',
   expect(asked).toHaveLength(ends.length);
 });
 
-test('what a store does not say of an object counts as empty, and as new', async () => {
+test('an object without facts from the store counts as empty, and as new', async () => {
   it.answer = () => page('<Contents><Key>some/prefix/a</Key></Contents>');
   const beforeMs = Date.now();
   const [object] = await Array.fromAsync(opened().list(''));
@@ -149,13 +149,13 @@ test('what a store does not say of an object counts as empty, and as new', async
   expect(object?.changedAtMs).toBeGreaterThanOrEqual(beforeMs);
 });
 
-test('a write that fails is tried once: a second one could be overtaken by the first', async () => {
+test('a failed write is not repeated: the first one could overtake a second one', async () => {
   it.answer = () => refusal('InternalError', 500);
   await expect(opened().put('a', bytes('a'))).rejects.toMatchObject({ code: 'unavailable' });
   expect(asked).toHaveLength(1);
 });
 
-test('others read and write one object each by URLs, for a while', async () => {
+test('others read and write one object each by URLs, for a limited time', async () => {
   const { presign } = opened();
   const put = presign?.('a', 'PUT', 60) ?? '';
   expect(new URL(put).searchParams.get('X-Amz-Expires')).toBe('60');
@@ -164,12 +164,12 @@ test('others read and write one object each by URLs, for a while', async () => {
   expect([...objects.keys()]).toEqual(['some/prefix/a']);
 });
 
-test('a store that can be used is found to be, and nothing is left in it', async () => {
+test('a usable store is found to be so, and nothing is left in it', async () => {
   await checkStore(opened());
   expect(objects.size).toBe(0);
 });
 
-test('a store that answers something else than was written is refused', async () => {
+test('a store that answers other bytes than were written is refused', async () => {
   it.answer = request =>
     request.method === 'GET' && !request.url.includes('list-type') ? new Response('other') : null;
   const store = opened();
@@ -183,7 +183,7 @@ test('a store that answers something else than was written is refused', async ()
   await expect(checkStore(opened())).rejects.toThrow('answers something else');
 });
 
-test('a store that refuses signed URLs is of no use to machines', async () => {
+test('a store that refuses signed URLs is useless for machines', async () => {
   it.answer = (_, url) => (url.searchParams.has('X-Amz-Expires') ? refusal('AccessDenied', 403) : null);
   await expect(checkStore(opened())).rejects.toMatchObject({
     detail: 'store_refused',

@@ -75,7 +75,7 @@ test('a node takes work while it has a lease, and serves on without one', async 
   expect(it.calls).toEqual([]);
 });
 
-test('a node that was cut off for long enough pauses all that runs, once', async () => {
+test('a node that was cut off for long enough pauses all sandboxes, once', async () => {
   const { it, leased, at } = scene();
   await leased(10_000);
   await at(71_000);
@@ -84,7 +84,7 @@ test('a node that was cut off for long enough pauses all that runs, once', async
   expect(it.calls).toHaveLength(2);
 });
 
-test('a machine that control does not speak with says so once, and when that is over', async () => {
+test('a machine that control does not talk to logs so once, and when that is over', async () => {
   const { it, beat, leased, at } = scene();
   it.running = [];
   await at(30_999);
@@ -117,7 +117,7 @@ test('while all are being paused, none is paused a second time', async () => {
   expect(it.calls.toSorted()).toEqual(['pause a', 'pause b']);
 });
 
-test('what had begun before and runs only after all was paused is paused too', async () => {
+test('a start that began before and finishes after all was paused is paused too', async () => {
   const { it, gate, beat, leased, at } = scene();
   await leased(10_000);
   await at(71_000);
@@ -130,13 +130,13 @@ test('what had begun before and runs only after all was paused is paused too', a
   expect(it.calls).toContain('pause later');
 });
 
-test('a lease of another process of the gate counts for nothing', async () => {
+test('a lease of another process of the gate does not count', async () => {
   const { beat, start } = scene();
   await beat({ lease: { epoch: 'another', untilMs: 1e9 } });
   await expect(start()).rejects.toThrow('out of touch');
 });
 
-test('sandboxes whose time is over while control is away end as they were to', async () => {
+test('sandboxes whose time is over while control is away end as they were meant to', async () => {
   const { it, leased, at, ref } = scene();
   const ends: Beat['ends'] = [
     { ...ref('a'), inMs: 20_000, then: 'kill', memory: false },
@@ -158,7 +158,7 @@ test('while control is there, the end of a sandbox is its business', async () =>
   expect(it.calls).toEqual([]);
 });
 
-test('what control counts as paused is paused before anything else', async () => {
+test('sandboxes that control counts as paused are paused before anything else', async () => {
   const { it, gate, beat, leased, start } = scene();
   await leased(10_000);
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: true });
@@ -168,7 +168,7 @@ test('what control counts as paused is paused before anything else', async () =>
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: false, info: { sandboxCount: 0 } });
 });
 
-test('what control counts as paused has no lease by a clock that stood still with the machine', async () => {
+test('a node whose sandboxes count as paused has no lease by a clock that stood still with the machine', async () => {
   const { gate, beat, leased, start } = scene();
   await leased(10_000);
   await beat({ pauseFirst: true });
@@ -178,7 +178,7 @@ test('what control counts as paused has no lease by a clock that stood still wit
   await start();
 });
 
-test('what control counts as paused is so only when no start is under way that began before', async () => {
+test('sandboxes count as paused only when no earlier start is under way', async () => {
   const { beat, gate, leased, start } = scene();
   await leased(10_000);
   const { promise: begun, resolve: end } = Promise.withResolvers<void>();
@@ -192,14 +192,14 @@ test('what control counts as paused is so only when no start is under way that b
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: false });
 });
 
-test('what can not be paused at all does not run on', async () => {
+test('a sandbox that can not be paused at all does not run on', async () => {
   const { it, leased, at } = scene({ refusesPauses: true });
   await leased(10_000);
   await at(71_000);
   expect(it.calls.toSorted()).toEqual(['kill a', 'kill b']);
 });
 
-test('a process that comes anew without control counts from when that was there, and ends what is due', async () => {
+test('a new process without control counts from the last word of control, and ends what is due', async () => {
   const { it, leased, at, ref, restart } = scene();
   await leased(10_000, { ends: [{ ...ref('a'), inMs: 30_000, then: 'kill', memory: false }] });
   it.nowMs = 20_000;
@@ -215,7 +215,7 @@ test('a process that comes anew without control counts from when that was there,
   expect(it.calls).toEqual(['kill a', 'pause b']);
 });
 
-test('a process that comes anew takes no work on the lease of the one before', async () => {
+test('a new process takes no work on the lease of the one before', async () => {
   const { it, leased, restart, start } = scene();
   await leased(10_000);
   await start();
@@ -226,7 +226,7 @@ test('a process that comes anew takes no work on the lease of the one before', a
   await start();
 });
 
-test('a node reads in the file of its gate whether it has a lease', () => {
+test('a node reads from the file of its gate whether it has a lease', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-gate-'));
   try {
     const path = join(folder, 'heard.json');
@@ -243,7 +243,7 @@ test('a node reads in the file of its gate whether it has a lease', () => {
   }
 });
 
-test('what a gate has heard is in its file for the next one, also where it becomes less', () => {
+test('what a gate has heard is in its file for the next process, even when it gets shorter', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-gate-'));
   try {
     const path = join(folder, 'heard.json');
@@ -261,7 +261,7 @@ test('what a gate has heard is in its file for the next one, also where it becom
   }
 });
 
-test('what a gate had no room to write down is told, and half of it is nothing that was heard', () => {
+test('a gate without room for its file logs that, and half a text counts as nothing heard', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-gate-'));
   try {
     const module = JSON.stringify(join(import.meta.dir, 'gate-memory.ts'));

@@ -59,13 +59,13 @@ test('a stream is sent in parts, each whole and with its digest', async () => {
   for (const { bytes, md5 } of sent) expect(md5).toBe(createHash('md5').update(bytes).digest('base64'));
 });
 
-test('a stream that has more or less than was said is refused', async () => {
+test('a stream that is longer or shorter than announced is refused', async () => {
   const { urls } = store(() => new Response());
   await expect(sendParts(pieces(Buffer.alloc(partBytes + 1)), urls('1'))).rejects.toThrow('more to send');
   await expect(sendParts(pieces(Buffer.from('x')), urls('1', '2'))).rejects.toThrow('less to send');
 });
 
-test('three parts are on their way at a time, and no more', async () => {
+test('at most three parts are under way at a time', async () => {
   const parked: (() => void)[] = [];
   const { now, urls } = store(async ({ path }) => {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -82,7 +82,7 @@ test('three parts are on their way at a time, and no more', async () => {
   expect(now.most).toBe(3);
 });
 
-test('a store that is busy is asked again, and what is wrong with the request is said at once', async () => {
+test('a busy store is asked again, and an invalid request fails at once', async () => {
   for (const status of [500, 429]) {
     const { seen, urls } = store((_, tries) => (tries === 1 ? new Response('', { status }) : new Response('part')));
     expect(await received(urls('1'))).toEqual(['part']);
@@ -102,7 +102,7 @@ test('a store that is busy is asked again, and what is wrong with the request is
   }
 });
 
-test('a part that is not there is told of as that', async () => {
+test('a missing part is reported as such', async () => {
   const { urls } = store(() => new Response('', { status: 404 }));
   await expect(received(urls('1'))).rejects.toMatchObject({ code: 'not_found' });
 });
@@ -112,7 +112,7 @@ const pick = (error: unknown) => {
   return { code, detail };
 };
 
-test('not all parts are begun where one has failed', async () => {
+test('no further parts are begun once one has failed', async () => {
   const { seen, urls } = store(() => new Response('', { status: 403 }));
   const paths = urls('1', '2', '3', '4', '5', '6');
   await expect(sendParts(pieces(...paths.map(() => Buffer.alloc(partBytes))), paths)).rejects.toMatchObject({

@@ -5,7 +5,7 @@ import { PendingKeys } from './pending-keys.ts';
 const authority = makeAuthority('The test', 1);
 const certify = (publicKey: string) => certifyKey(authority, publicKey, { names: ['node'], days: 1, use: 'server' });
 
-test('of keys that two ask for at the same time, a certificate finds its own, whichever comes first', () => {
+test('of two keys requested at the same time, a certificate finds its own, whichever comes first', () => {
   const pending = new PendingKeys();
   const [first, second] = [certify(pending.make()), certify(pending.make())];
   const [keyOfFirst, keyOfSecond] = [pending.keyOf(first), pending.keyOf(second)];
@@ -15,7 +15,7 @@ test('of keys that two ask for at the same time, a certificate finds its own, wh
   expect(() => pending.keyOf(second)).toThrow('No such certificate was asked for');
 });
 
-test('a certificate that nobody asked for is refused, and only so many are waited for', () => {
+test('a certificate that nobody requested is refused, and the number of waiting keys is limited', () => {
   const pending = new PendingKeys();
   expect(() => pending.keyOf(certify(newKey().publicKey))).toThrow('No such certificate was asked for');
   const first = certify(pending.make());

@@ -14,7 +14,7 @@ test.each(['EAGAIN', 'ENOMEM', 'ENFILE', 'EMFILE'] as const)('%s says that the m
   );
 });
 
-test('what is known stays as it is, and anything else is not known', () => {
+test('a known error stays as it is, and any other is not known', () => {
   const known = new AtollError('invalid', 'no');
   expect(toKnown(known)).toBe(known);
   expect(toKnown(Object.assign(new Error('gone'), { code: 'ENOENT' }))).toBeUndefined();
@@ -22,7 +22,7 @@ test('what is known stays as it is, and anything else is not known', () => {
   expect(shortageOf(0, 'fine')).toBeUndefined();
 });
 
-test('where undoing it fails as well, the first failure is told, and both are in the log', () => {
+test('if the undoing fails as well, the first failure is reported, and both are in the log', () => {
   const first = new AtollError('not_found', 'it is gone', { detail: 'gone', fields: { a: 1 }, retryAfterSeconds: 2 });
   const known = toKnown(new SuppressedError(new Error('EBUSY: unmount'), first));
   expect(known).toMatchObject({
@@ -33,7 +33,7 @@ test('where undoing it fails as well, the first failure is told, and both are in
   expect(toKnown(new SuppressedError(first, new SuppressedError(first, new Error('a defect'))))).toBeUndefined();
 });
 
-test('a program’s last words tell it too', () => {
+test('a program’s last words show it too', () => {
   expect(tellsShortage('Can’t fork ns dumper: Resource temporarily unavailable; fork() failed')).toBe(true);
   expect(tellsShortage('Can’t dump a socket of an unknown family')).toBe(false);
 });

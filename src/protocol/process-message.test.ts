@@ -11,7 +11,7 @@ const nothing = {
   error: undefined,
 };
 
-test('what an agent says is read', () => {
+test('an agent’s messages are read', () => {
   expect(read({ event: { start: { pid: 7 } } })).toEqual({ ...nothing, hasStarted: true, pid: 7 });
   expect(read({ event: { start: { pid: '7' } } })).toEqual({ ...nothing, hasStarted: true });
   expect(read({ event: { data: { stderr: 'aGk=' } } })).toEqual({ ...nothing, stderr: Buffer.from('hi') });
@@ -27,7 +27,7 @@ test('what an agent says is read', () => {
 
 // Twenty bytes of an object with a length once became a buffer of that length, octet by octet: half a minute for 500
 // MB.
-test('members of another kind than the protocol has are no members', () => {
+test('members of a wrong type count as absent', () => {
   const startedAt = process.memoryUsage().rss;
   for (const stdout of [{ length: 2_000_000_000 }, [1, 2], 7, true, null])
     expect(read({ event: { data: { stdout } } })).toEqual(nothing);

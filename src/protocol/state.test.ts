@@ -20,7 +20,7 @@ test('every state but the last leads on, and every one can be killed', () => {
   expect(mayBecome('paused', 'running')).toBe(false);
 });
 
-test('hidden states are found by no operation, shown ones are read and killed', () => {
+test('no operation finds hidden states, and shown ones can be read and killed', () => {
   for (const state of sandboxStates) {
     const isShown = shownState(state) !== null;
     for (const operation of ['read', 'kill'] as const)
@@ -35,7 +35,7 @@ test('hidden states are found by no operation, shown ones are read and killed', 
   );
 });
 
-test('an operation that is allowed leads to a state that may follow', () => {
+test('an allowed operation leads to a state that may follow', () => {
   const leadsTo = {
     kill: 'killing',
     pause: 'pausing',

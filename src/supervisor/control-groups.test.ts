@@ -19,7 +19,7 @@ function prepare(group: string, files: readonly string[]): void {
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const budgets = { api: { memoryBytes: 1000, tasksMax: 7 } };
 
-test('version 1 has a group of each part in each hierarchy that there is, and one for the weight of all', async () => {
+test('version 1 has a group for each part in each existing hierarchy, and one for the weight of all', async () => {
   prepare(`memory/${own}/api`, filesOf.memory);
   prepare(`cpu/${own}`, ['cpu.shares']);
   prepare(`cpu/${groupsOf(9_999_999)}`, []);
@@ -35,7 +35,7 @@ test('version 1 has a group of each part in each hierarchy that there is, and on
   expect(readdirSync(join(root, 'cpu'))).toEqual([]);
 });
 
-test('version 2 has one group of each part, to which the controllers are handed down', () => {
+test('version 2 has one group for each part, which gets the controllers', () => {
   prepare('.', ['cgroup.controllers', 'cgroup.subtree_control']);
   prepare(own, ['cgroup.subtree_control', 'cpu.weight']);
   prepare(`${own}/api`, ['memory.max', 'pids.max']);
@@ -46,7 +46,7 @@ test('version 2 has one group of each part, to which the controllers are handed 
   expect(['memory.max', 'pids.max'].map(file => read(`${own}/api/${file}`))).toEqual(['1000', '7']);
 });
 
-test('groups of supervisors that are gone are removed with the next start, and its own at its end', async () => {
+test('groups of supervisors that are gone are removed at the next start, and its own at its end', async () => {
   // No process ID is above the kernel's maximum (2^22). Nobody here can tell which processes of another namespace are
   // gone.
   const others = ['atoll-parts-1-9999999', groupsOf(1), 'other-9999999'].sort();
@@ -57,7 +57,7 @@ test('groups of supervisors that are gone are removed with the next start, and i
   expect(readdirSync(join(root, 'memory')).sort()).toEqual(others);
 });
 
-test('what a part that runs alone has left in the group of a supervisor that is gone is killed', async () => {
+test('the rest of a lone part in the group of a supervisor that is gone is killed', async () => {
   const kept = ['api', 'node'].map(() => Bun.spawn(['sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] }));
   for (const [index, part] of ['api', 'node'].entries()) {
     prepare(`memory/${groupsOf(9_999_999)}/${part}`, []);

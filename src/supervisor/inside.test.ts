@@ -47,7 +47,7 @@ async function partOf(start: string) {
   return { child, next, says, messages, hangUp: () => channel.close() };
 }
 
-test('a part says that it is there, starts with its settings, takes updates and stops once', async () => {
+test('a part sends beats, starts with its settings, takes updates and stops once', async () => {
   const { child, next, says } = await partOf(`async ({ name, keys }, { phase }) => ({
     about: { name, keys: keys.size },
     update: value => phase('updated to ' + value.size),
@@ -102,7 +102,7 @@ test('a part that is told to stop before it has started stops', async () => {
   expect(await child.exited).toBe(0);
 });
 
-test('what a part asks for is answered, each by its number, and nothing of an answer is kept', async () => {
+test('a part’s questions are answered, each by its number, and no answer is kept', async () => {
   const { child, next, says } = await partOf(`async (_, { ask, phase }) => {
     const asked = [ask('one', { a: 1 }), ask('two', null).catch(error => error.code + ' ' + error.message)];
     phase(JSON.stringify(await Promise.all(asked)));

@@ -47,7 +47,7 @@ test('a process whose event loop stands still is ended, and one that is only qui
   expect(quiet.end.lifeMs).toBeGreaterThanOrEqual(2_500);
 });
 
-test('a process that hangs up, or says what is no message, has nothing more to say', async () => {
+test('a process that hangs up, or sends an invalid message, is no longer heard', async () => {
   const [gone, chatters] = await Promise.all([
     endOf(`require('node:fs').closeSync(3); setInterval(() => {}, 1000)`),
     // Longer than a part's messages may be.
@@ -58,7 +58,7 @@ test('a process that hangs up, or says what is no message, has nothing more to s
   expect(chatters.end.failure).toBeUndefined();
 });
 
-test('a process has what it is given of the environment, the runtime’s own settings, and no more', async () => {
+test('a process gets the given environment, the runtime’s own settings, and no more', async () => {
   const { said } = await endOf(
     part('async (_, { phase, fail }) => { phase(JSON.stringify(process.env)); fail(1); return { about: 1 } }'),
   );

@@ -73,7 +73,7 @@ test('a part is started with its settings and environment, serves, takes updates
   expect(entries).toEqual([]);
 });
 
-test('what a part asks for is done, and answered with what came of it', async () => {
+test('a part’s requests are carried out, and answered with the outcome', async () => {
   const { part } = partOf(
     `async (_, { ask }) => ({
       about: [await ask('one', { a: 1 }), await ask('none', null) ?? 'nothing', await ask('bad', 2).catch(e => e.code)],
@@ -104,7 +104,7 @@ test('a part that can’t start is not started again, and says why', async () =>
   expect([failing, ending, unset].map(({ told }) => told)).toEqual([[], [], []]);
 });
 
-test('a part that says of itself what none does is not taken for one that serves', async () => {
+test('a part with an unsound report does not count as serving', async () => {
   const { part, told, entries } = partOf(`async () => ({ about: { port: 'all' }, stop: async () => {} })`, {
     readAbout() {
       throw new AtollError('invalid', 'its port must be a number');
@@ -115,7 +115,7 @@ test('a part that says of itself what none does is not taken for one that serves
   expect(entries).toMatchObject([{ level: 'error', error: 'its port must be a number' }]);
 });
 
-test('a part that ends is started again, alone, and asked for its settings anew', async () => {
+test('a part that ends is started again, alone, with its settings read anew', async () => {
   let starts = 0;
   const { part, count, until, entries, told } = partOf(
     `async ({ start }, { fail }) => {
@@ -138,7 +138,7 @@ test('a part that ends is started again, alone, and asked for its settings anew'
   expect(entries).toHaveLength(2);
 });
 
-test('a part that does not stay is given up', async () => {
+test('a part that keeps ending is given up', async () => {
   const { part, until, count, told } = partOf(
     `async (_, { fail }) => (setTimeout(() => fail(new Error('again')), 1), { about: 1, stop: async () => {} })`,
     { endsMax: 1 },
@@ -179,7 +179,7 @@ test('a part that can’t be started again for now is tried later', async () => 
   ]);
 });
 
-test('the start of a part that is stopped has not failed', async () => {
+test('stopping a part is not a failed start', async () => {
   const { part, entries, told, until } = partOf(
     `async (_, { phase }) => (phase('waits'), await Bun.sleep(20), Promise.reject(new Error('too late')))`,
   );
@@ -189,7 +189,7 @@ test('the start of a part that is stopped has not failed', async () => {
   expect(entries).toMatchObject([{ level: 'warn', error: 'too late' }]);
 });
 
-test('a part that is stopped while it waits to be started again stays away', async () => {
+test('a part that is stopped while it waits for its restart stays away', async () => {
   const { part, until, count, told } = partOf(
     `async () => (setTimeout(() => process.exit(1), 1), { about: 1, stop: async () => {} })`,
   );
@@ -202,7 +202,7 @@ test('a part that is stopped while it waits to be started again stays away', asy
   expect(told).toHaveLength(2);
 });
 
-test('a part that fails to stop in order is told of', async () => {
+test('a part that fails to stop in order is reported', async () => {
   const { part, entries } = partOf(`async () => ({ about: 1, stop: async () => { throw new Error('stuck') } })`);
   await part.ready;
   await part.stop();

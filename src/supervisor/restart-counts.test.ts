@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { RestartCounts } from './restart-counts.ts';
 
-test('each process is counted by why it was started again, and those that never were are zero', () => {
+test('each process is counted by the reason of its restarts, and others are zero', () => {
   const counts = new RestartCounts();
   counts.count('api', 'ended');
   counts.count('api', 'ended');

@@ -80,7 +80,7 @@ test('a call is a message with a number of its own, and its answer comes back', 
   expect([await first, await second]).toEqual([3, undefined]);
 });
 
-test('what is left out at the end is not sent', async () => {
+test('omitted arguments at the end are not sent', async () => {
   const { remote, took } = calling();
   void remote.count(1, undefined, undefined);
   void remote.count(1, undefined, new AbortController().signal);
@@ -88,7 +88,7 @@ test('what is left out at the end is not sent', async () => {
   expect(took().map(({ args }) => args)).toEqual([[1], [1], []]);
 });
 
-test('who has an answer is not asked for another by time or signal', async () => {
+test('an answered call is no longer ended by time or signal', async () => {
   const { remote, answers, took } = calling();
   const stop = new AbortController();
   const answered = remote.count(1, undefined, stop.signal);
@@ -103,7 +103,7 @@ test('who has an answer is not asked for another by time or signal', async () =>
   expect(took()).toEqual([]);
 });
 
-test('who waits too long or no more tells the other side, once', async () => {
+test('a caller that waits too long, or gives up, tells the other side, once', async () => {
   const { remote, took, answers } = calling();
   const [stop, changed] = [new AbortController(), new AbortController()];
   const calls = [remote.count(1, undefined, stop.signal), remote.count(2, undefined, changed.signal), remote.count(3)];
@@ -141,7 +141,7 @@ test('a call that can’t be made is not sent', async () => {
   expect(took()).toEqual([]);
 });
 
-test('whoever ends leaves nobody waiting', async () => {
+test('an end on either side leaves nobody waiting', async () => {
   const { remote, state, ends, took } = calling();
   const waiting = remote.count(1);
   took();
@@ -157,7 +157,7 @@ test('a call that closes the channel, which takes no more, fails', async () => {
   await expect(remote.count(1)).rejects.toMatchObject({ code: 'unavailable', detail: 'part_lost' });
 });
 
-test('what is no message closes the channel, an answer that nobody waits for does not', () => {
+test('an invalid message closes the channel, an answer that nobody waits for does not', () => {
   const { remote, state, answers, says } = calling();
   for (let count = 0; count < 2; count++) void remote.count(1);
   answers({ id: 9, result: 1 });
@@ -166,7 +166,7 @@ test('what is no message closes the channel, an answer that nobody waits for doe
   expect(state.closes).toBe(1);
 });
 
-test('an open file is the answer’s, where one belongs to it', async () => {
+test('an open file belongs to the answer that it comes with', async () => {
   const { remote, answers } = calling();
   const [whole, member] = [open(), open()];
   const calls = [remote.file(), remote.named()] as const;
@@ -199,7 +199,7 @@ test('a file that nobody gets is closed', async () => {
   closeSync(kept);
 });
 
-test('an answer without the file that belongs to it is none', async () => {
+test('an answer that lacks its file is invalid', async () => {
   const { remote, answers } = calling();
   const calls = [remote.file(), remote.named(), remote.count(1)];
   const codes = Promise.all(calls.map(call => (call as Promise<unknown>).catch((error: AtollError) => error.code)));
@@ -216,7 +216,7 @@ test('lists stay lists', async () => {
   expect(await listed).toEqual(['a', 'b']);
 });
 
-test('the steps of an answer belong to the trace of who called', async () => {
+test('the steps of an answer belong to the trace of the caller', async () => {
   const { remote, answers, took } = calling();
   const steps = [{ spanId: 'a'.repeat(16), parentSpanId: 'b'.repeat(16), name: 'far', startMs: 1, endMs: 3 }];
   const { serverTiming } = await traced(async () => {
@@ -235,7 +235,7 @@ test('the steps of an answer belong to the trace of who called', async () => {
   expect(took()).toEqual([{ id: 3, call: 'count', args: [1] }]);
 });
 
-test('a method that is not checked is not called', () => {
+test('an unchecked method is not called', () => {
   const { count } = table;
   expect(() => proxyOf({ count } as AnyTable, new Map(), { call: async () => {} })).toThrow('no method count');
 });
@@ -249,7 +249,7 @@ test('a file that no method answers is closed, and the answer is none', async ()
   expect(isOpen(file)).toBe(false);
 });
 
-test('who says more than the answers that were asked for is not listened to', async () => {
+test('a sender of more answers than were asked for is not heard', async () => {
   const { remote, answers, state, says } = calling();
   const listed = remote.list();
   answers({ id: 1, result: ['a'] });

@@ -5,7 +5,7 @@ import { fromWire, toWire } from './error.ts';
 /** The error as the other side of a wire receives it. */
 const crossed = (error: unknown) => fromWire(JSON.parse(JSON.stringify(toWire(error))));
 
-test('an error arrives with all that it says', () => {
+test('an error arrives complete', () => {
   const arrived = crossed(
     new AtollError('conflict', 'it is there', {
       detail: 'name_taken',
@@ -25,13 +25,13 @@ test('an error arrives with all that it says', () => {
   expect(arrived.cause).toEqual(new Error('the store (a row)'));
 });
 
-test('an error that says little crosses as little', () => {
+test('an error with few facts crosses with few', () => {
   expect(toWire(new AtollError('invalid', 'no'))).toEqual({ code: 'invalid', message: 'no' });
   expect(crossed(new AtollError('invalid', 'no'))).toEqual(new AtollError('invalid', 'no'));
   expect(crossed(new AtollError('invalid', 'no')).cause).toBeUndefined();
 });
 
-test('that something is used up is no defect', () => {
+test('a shortage is not a defect', () => {
   const thrown = Object.assign(new Error('EMFILE: too many open files, pidfd_open'), { code: 'EMFILE' });
   expect(crossed(thrown)).toMatchObject({ code: 'unavailable', detail: 'sandbox_capacity_unavailable' });
 });
@@ -43,13 +43,13 @@ test('anything else that is thrown is a defect of ours', () => {
   expect(toWire('text')).toEqual({ code: 'internal', message: 'text' });
 });
 
-test('what another process says of a defect is for the log', () => {
+test('another process’s words about a defect are for the log', () => {
   expect(crossed(new Error("ENOENT: no such file or directory, open '/data/x'")).forLog).toBe(true);
   expect(crossed(new AtollError('internal', 'the disk /data/x is still in use')).forLog).toBe(true);
   expect(crossed(new AtollError('unavailable', 'it has no room')).forLog).toBe(false);
 });
 
-test('facts that JSON can not say cross as text', () => {
+test('facts without a JSON form cross as text', () => {
   const fields = { a: null, b: true, c: 'c', d: 1.5, e: Number.NaN, f: 7n, g: undefined, h: ['x', 'y'] };
   expect(crossed(new AtollError('internal', 'no', { fields })).fields).toEqual({
     ...{ a: null, b: true, c: 'c', d: 1.5, e: 'NaN', f: '7', g: 'undefined', h: 'x,y' },

@@ -47,7 +47,7 @@ test('an open file arrives with its number, and the sender keeps its own', () =>
   expect(isOpen(sent)).toBe(true);
 });
 
-test('nothing is waited for: none is there, or there is no room', () => {
+test('nothing blocks: there is no file, or no room', () => {
   const [left, right] = ends();
   expect(receiveFile(right)).toBe('none');
   const sent = file();
@@ -59,7 +59,7 @@ test('nothing is waited for: none is there, or there is no room', () => {
   expect([first.id, sendFile(left, sent, count)]).toEqual([0, 'sent']);
 });
 
-test('a peer that is gone, or that sends something else, has failed', () => {
+test('a peer that is gone, or that sends something else, is a failure', () => {
   const [left, right] = ends();
   closeFile(opened.splice(opened.indexOf(right), 1)[0] ?? -1);
   expect(sendFile(left, file(), 1)).toBe('failed');
@@ -77,7 +77,7 @@ test('the kernel says who is at the other end', () => {
   expect(() => peerOf(file())).toThrow('SO_PEERCRED failed: errno 88');
 });
 
-test('a socket is connected to who listens, and to nobody else', async () => {
+test('a socket connects to a listener, and to nobody else', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-files-'));
   const path = join(folder, 'a.sock');
   try {
@@ -93,7 +93,7 @@ test('a socket is connected to who listens, and to nobody else', async () => {
   }
 });
 
-test('who connects to nobody leaves no descriptor open', () => {
+test('a failed connection leaves no descriptor open', () => {
   const before = openSync('/dev/null', 'r');
   closeSync(before);
   expect(connectTo('/nowhere/a.sock')).toBeUndefined();

@@ -69,7 +69,7 @@ function serving(implementation: object, budget?: CallBudget) {
 const codeOf = (answer: Awaited<ReturnType<ReturnType<typeof serving>['next']>>) =>
   (answer?.message['error'] as { code?: string } | undefined)?.code;
 
-test('a call is answered by the function of its name, which gets a signal behind all arguments', async () => {
+test('the function of its name answers a call, and gets a signal after all arguments', async () => {
   const got: unknown[][] = [];
   const inner = { name: 'in', deep: async (...args: unknown[]) => (got.push(args), 'deep') };
   const { asks } = serving({ count: async (...args: unknown[]) => (got.push(args), 5), inner });
@@ -97,7 +97,7 @@ test('an answer that its schema refuses is an error, is logged, and its file is 
   expect([state.logged, isOpen(file)]).toEqual([['error', 'error'], false]);
 });
 
-test('an open file goes beside the answer', async () => {
+test('an open file is sent beside the answer', async () => {
   const { asks } = serving({
     file: async () => 7,
     named: async () => ({ name: 'a', descriptor: 8 }),
@@ -130,7 +130,7 @@ function waiting() {
   return { reasons, wait, count: async () => 5 };
 }
 
-test('a call ends when nobody waits for it any more, and no other with it', async () => {
+test('a call ends when its caller gives up, and no other with it', async () => {
   const implementation = waiting();
   const { says, next, answers, state } = serving(implementation);
   says({ id: 1, call: 'wait', args: [] });
@@ -166,7 +166,7 @@ function filesOf(opened: Promise<void> = Promise.resolve()) {
   return { did, descriptors, files: { open: begin, keep, drop } };
 }
 
-test('what a caller has begun and not ended is dropped with its connection, and nothing of another’s', async () => {
+test('what a caller has begun and not ended is dropped with its connection, and nothing of others', async () => {
   const implementation = filesOf();
   const [one, other] = [serving(implementation), serving(implementation)];
   for (const { asks } of [one, one, one, one, one, other]) await asks('files.open');
@@ -198,7 +198,7 @@ test.each(['cancels', 'is gone'])('what is begun when its caller %s meanwhile is
   expect(implementation.did).toEqual(['drop w1']);
 });
 
-test('what is no call closes the channel and is logged, as does a number that is under way', async () => {
+test('an invalid call, or a number already under way, closes the channel and is logged', async () => {
   const { says, state, asks } = serving(waiting());
   expect(await asks('count', 1)).toMatchObject({ message: { result: 5 } });
   // The same ID may be used again when its call is over.
@@ -219,7 +219,7 @@ test('a file that comes with a call is closed', async () => {
   expect(isOpen(file)).toBe(false);
 });
 
-test('so many calls may be under way, and one that is over makes room', async () => {
+test('the number of calls under way is limited, and a finished one makes room', async () => {
   const budget = new CallBudget();
   const { says, asks, next } = serving(waiting(), budget);
   for (let taken = 0; taken < 9_999; taken++) budget.take();
@@ -234,7 +234,7 @@ test('so many calls may be under way, and one that is over makes room', async ()
   expect(() => budget.take()).toThrow('10000 calls are under way');
 });
 
-test('the steps of a call go with its answer where it is traced, also with an error', async () => {
+test('the steps of a traced call come with its answer, even with an error', async () => {
   const count = (value: number) =>
     step('inside', async () => {
       if (value === 0) throw new Error('none');

@@ -65,7 +65,7 @@ test('a file goes before its message, and the sender’s is closed', () => {
   closeFile(other);
 });
 
-test('files for which there is no room wait, in their order, and other messages do not', () => {
+test('files without room wait, in order, and other messages do not', () => {
   const { channel, other, sent, state } = opened();
   let count = 0;
   while (sent.length === count) channel.send(`${++count}`, open());
@@ -108,7 +108,7 @@ test('a reader that takes no files counts as gone after a while, or when too man
   }
 });
 
-test('a reader that is gone closes the channel, and what it did not take', () => {
+test('a reader that is gone closes the channel, and all files that it did not take', () => {
   const { channel, other, state, sent } = opened();
   closeFile(other);
   const file = open();
@@ -116,7 +116,7 @@ test('a reader that is gone closes the channel, and what it did not take', () =>
   expect([state.terminated, sent, isOpen(file)]).toEqual([1, [], false]);
 });
 
-test('a channel that is closed sends nothing, and closes the file of what it should', () => {
+test('a closed channel sends nothing, and closes the file that it should send', () => {
   const { channel, own, other, sent } = opened();
   channel.close();
   const file = open();
@@ -161,7 +161,7 @@ test('a message whose file does not come, or can’t, closes the channel', () =>
   closeFile(none.other);
 });
 
-test('bytes that are no message close the channel', () => {
+test('invalid bytes close the channel', () => {
   const { channel, other, heard } = opened({ messageBytesMax: 3 });
   channel.received(frameOf('abc', false));
   expect(heard).toEqual(['abc']);

@@ -66,7 +66,7 @@ function opened(room = Number.POSITIVE_INFINITY, waiting?: WaitingBytes) {
   return { socket, channel, done, heard, listener, drain };
 }
 
-test('what a socket does not take waits, in its order', () => {
+test('bytes that a socket does not take wait, in order', () => {
   const { socket, channel, drain } = opened(2);
   channel.send('abc');
   socket.room = 9;
@@ -79,7 +79,7 @@ test('what a socket does not take waits, in its order', () => {
   expect(socket.text).toBe('abcdefg');
 });
 
-test('what came before somebody listened comes first, and the end with it', () => {
+test('bytes that came before there was a listener come first, and the end with them', () => {
   const { channel, heard, listener } = opened();
   channel.received(Buffer.from('a'));
   channel.listen(listener);
@@ -93,7 +93,7 @@ test('what came before somebody listened comes first, and the end with it', () =
   expect(late.heard).toEqual(['(closed)']);
 });
 
-test('a channel closes once, and gives back what it holds', () => {
+test('a channel closes once, and releases what it holds', () => {
   const { channel, socket, done, heard, listener, drain } = opened(0);
   channel.listen(listener);
   channel.send('waits');
@@ -120,7 +120,7 @@ test('a file that nobody has taken is closed with the channel', () => {
   expect(() => fstatSync(unread)).toThrow('EBADF');
 });
 
-test('whoever can wait with more does while much waits, until half of it is gone', () => {
+test('senders that can wait do so while much waits, until half of it is gone', () => {
   const { channel, done, drain } = opened(0);
   channel.sendBytes(8 * MiB);
   expect(done).toEqual([]);
@@ -143,7 +143,7 @@ test('a reader that is very far behind counts as gone', () => {
   expect(done).toEqual(['crowded', 'terminate', 'release']);
 });
 
-test('what waits for one reader on all of his channels counts together, small pieces by what they take', () => {
+test('what waits for one reader on all of its channels counts together, small pieces by what they take', () => {
   const waiting = new WaitingBytes(2 * MiB);
   const [one, two, later] = [opened(0, waiting), opened(0, waiting), opened(0, waiting)];
   one.channel.sendBytes(MiB);
@@ -160,7 +160,7 @@ test('what waits for one reader on all of his channels counts together, small pi
   expect(later.done).toEqual(['terminate', 'release']);
 });
 
-test('a socket that is closed takes nothing, and its close says so', () => {
+test('a closed socket takes nothing, and its close says so', () => {
   const { channel, done, drain } = opened(-1);
   channel.send('a');
   drain(-1);

@@ -13,7 +13,7 @@ writeFileSync(join(folder, 'api/createSandbox.html'), '<h1>Create</h1>');
 const docs = loadDocs(folder);
 const get = (path: string, init?: RequestInit) => docs?.(new Request(`http://localhost:3000${path}`, init)) ?? null;
 
-test('pages come as they are, compressed where that is taken, and once to who has them', async () => {
+test('pages come unchanged, compressed where that is accepted, and only once to those that have them', async () => {
   const index = get('/docs/');
   expect(await index?.text()).toBe('<h1>Index</h1>');
   expect(index?.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -25,7 +25,7 @@ test('pages come as they are, compressed where that is taken, and once to who ha
   expect(get('/docs/api/createSandbox.html', { headers: { 'if-none-match': tag } })?.status).toBe(304);
 });
 
-test('nothing else is read, other paths are not its own, and it takes no other methods', () => {
+test('nothing else is read, other paths are not the documentation’s, and it accepts no other methods', () => {
   expect(get('/docs/none.html')?.status).toBe(404);
   expect(get('/docs/..%2findex.html')?.status).toBe(404);
   expect(get('/docsx')).toBeNull();

@@ -29,7 +29,7 @@ test('every path below /dashboard is the page, with a nonce of its own in page a
   expect(nonces[0]).not.toBe(nonces[1]);
 });
 
-test('assets are for ever, and nothing else is read', async () => {
+test('assets may be cached for ever, and nothing else is read', async () => {
   const asset = get('/dashboard/assets/a.js', { headers: { 'accept-encoding': 'gzip' } });
   expect(asset?.headers.get('content-encoding')).toBe('gzip');
   expect(asset?.headers.get('cache-control')).toContain('immutable');

@@ -20,7 +20,7 @@ test('people get a page that leads on, under the policy of the dashboard', async
   expect(await bare?.text()).not.toMatch(/\/dashboard|\/docs/);
 });
 
-test('who takes anything gets the same in plain text', async () => {
+test('clients that accept anything get the same in plain text', async () => {
   for (const headers of [{ accept: '*/*' }, { accept: 'text/plain' }]) {
     const answer = ask('/', headers);
     expect(answer?.headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -33,7 +33,7 @@ test('who takes anything gets the same in plain text', async () => {
   expect(await bare?.text()).not.toMatch(/\/dashboard|\/docs/);
 });
 
-test('programs that want JSON or say nothing, other paths and other methods get the answer of the API', () => {
+test('programs that want JSON or say nothing, other paths and other methods get the API’s answer', () => {
   expect(ask('/', {})).toBeNull();
   expect(ask('/', { accept: 'application/json' })).toBeNull();
   expect(ask('/', { accept: 'application/json, text/plain, */*' })).toBeNull();

@@ -11,7 +11,7 @@ import { checkPair, isOfCluster, requirePair, seedDigestOf } from './check.ts';
 const dataDir = mkdtempSync(join(tmpdir(), 'atoll-check-'));
 afterAll(() => rmSync(dataDir, { recursive: true }));
 
-test('a machine alone does not take the state of a cluster for its own, and commands beside control do', async () => {
+test('a single machine does not take a cluster’s state for its own, and commands beside control do', async () => {
   const database = { kind: 'sqlite' as const, path: join(dataDir, 'api/atoll.sqlite') };
   const place = { dataDir, database };
   const seed = randomBytes(32);

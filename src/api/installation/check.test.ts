@@ -65,7 +65,7 @@ const refused = (...says: string[]) => ({
 });
 const url = 'postgres://atoll:secret@db.example.org:5432/state';
 
-test('how a database is named holds no password', () => {
+test('the name of a database contains no password', () => {
   expect(databaseOf({ kind: 'sqlite', path: '/x' })).toBe('sqlite');
   expect(databaseOf({ kind: 'postgres', url })).toBe('postgres db.example.org:5432/state');
 });
@@ -148,7 +148,7 @@ test('a directory does not go over to another kind of database by itself', async
   );
 });
 
-test('a PostgreSQL that is named and does not answer is no reason to say anything of the directory', async () => {
+test('a named PostgreSQL that does not answer says nothing about the directory', async () => {
   const there = await place({ facts: { database: 'postgres 127.0.0.1:9/state' } }, null);
   const database = { kind: 'postgres' as const, url: 'postgres://atoll@127.0.0.1:9/state' };
   await expect(checkPair({ dataDir: there.dataDir, database }, { accept: true })).rejects.toMatchObject({
@@ -156,14 +156,14 @@ test('a PostgreSQL that is named and does not answer is no reason to say anythin
   });
 });
 
-test('a new directory without a database is new, and one that a first start has left too', async () => {
+test('a new directory without a database is new, and so is one that a first start has left', async () => {
   const none = { facts: null, seed: null, nodeId: null };
   for (const directory of [none, { ...none, seed, nodeId: 'n' }])
     for (const contents of [null, 'empty'] as const)
       expect(await (await place(directory, contents)).check()).toEqual({ kind: 'new' });
 });
 
-test('a directory that keeps something, or that somebody uses, has lost its database', async () => {
+test('a directory that keeps something, or that is in use, has lost its database', async () => {
   const directories: Directory[] = [
     { facts: null, keeps: 'sandboxes' },
     { facts: null, keeps: 'volumes' },
@@ -204,7 +204,7 @@ test('facts that were lost are recorded again where directory and database agree
     );
 });
 
-test('a command beside the platform needs a directory that is an installation’s', async () => {
+test('a command beside the platform needs an installation’s directory', async () => {
   const nothing = await place({ facts: null, seed: null, nodeId: null }, null);
   await expect(nothing.require()).rejects.toMatchObject({
     code: 'not_found',
@@ -215,7 +215,7 @@ test('a command beside the platform needs a directory that is an installation’
   await (await place({ facts: null }, 'unnamed')).require();
 });
 
-test('what keeps a directory from being read is told', async () => {
+test('an error that keeps a directory from being read is reported', async () => {
   const { check, dataDir } = await place({ facts: null }, null);
   mkdirSync(join(dataDir, 'node'));
   writeFileSync(join(dataDir, 'node/sandboxes'), 'no directory');

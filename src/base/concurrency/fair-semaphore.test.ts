@@ -37,7 +37,7 @@ test('one owner has all places, in the order in which it asked, and none of thos
   expect(begun).toEqual(['a1', 'a2', 'a3', 'a4']);
 });
 
-test('who has none running waits for nobody that has, as long as places are spare', async () => {
+test('an owner with none running waits for no other owner, as long as places are spare', async () => {
   const { begun, ask, end } = tasksOf(createFairSemaphore(2, 1));
   for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void ask(name);
   await settled();
@@ -47,7 +47,7 @@ test('who has none running waits for nobody that has, as long as places are spar
   expect(begun).toEqual(['a1', 'a2', 'b1', 'c1']);
 });
 
-test('a free place is for whom the fewest run, and then for who was served least lately', async () => {
+test('a free place goes to the owner with the fewest tasks, and then to the one served longest ago', async () => {
   const { begun, ask, end } = tasksOf(createFairSemaphore(3, 0));
   for (const name of ['a1', 'a2', 'b1', 'a3', 'a4', 'b2', 'c1', 'd1']) void ask(name);
   await settled();
@@ -56,7 +56,7 @@ test('a free place is for whom the fewest run, and then for who was served least
   expect(begun.slice(3)).toEqual(['c1', 'd1', 'a3', 'b2', 'a4']);
 });
 
-test('what is of nobody known is of one owner', async () => {
+test('tasks without a known owner count as one owner’s', async () => {
   const { begun, ask } = tasksOf(createFairSemaphore(1, 1));
   void ask('x', { of: undefined });
   void ask('y', { of: undefined });

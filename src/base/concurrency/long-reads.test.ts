@@ -12,7 +12,7 @@ function many(inTurn: ReturnType<typeof turnsOfReads>, owner: string, count: num
   return { ended, all: Promise.all(all) };
 }
 
-test('whoever reads again and again holds up nobody else who reads', async () => {
+test('an owner that reads again and again delays no other reader', async () => {
   const inTurn = turnsOfReads();
   const busy = many(inTurn, 'busy', 100);
   expect(await inTurn('other', () => 'read')).toBe('read');
@@ -21,7 +21,7 @@ test('whoever reads again and again holds up nobody else who reads', async () =>
   expect(busy.ended.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index));
 });
 
-test('what else is to be done comes between two reads', async () => {
+test('other work comes between two reads', async () => {
   const busy = many(turnsOfReads(), 'busy', 100);
   await new Promise(setImmediate);
   await new Promise(setImmediate);

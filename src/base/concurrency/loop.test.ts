@@ -26,7 +26,7 @@ test('a loop runs at once, again after each interval, and never twice at a time'
   expect({ runs, most }).toEqual({ runs: after, most: 1 });
 });
 
-test('a failure is told of with its cause', async () => {
+test('a failure is logged with its cause', async () => {
   const said = Promise.withResolvers<string>();
   const loop = startLoop({
     name,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { forEachParallel } from './parallel.ts';
 
-test('every item is worked on, so many at a time, and the first error comes after the last item', async () => {
+test('every item is worked on, so many at a time, and the first error is thrown after the last item', async () => {
   let [now, most, done] = [0, 0, 0];
   const items = Array.from({ length: 20 }, (_, index) => index);
   const work = forEachParallel(items, 3, async item => {

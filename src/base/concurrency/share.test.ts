@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { Share } from './share.ts';
 
-test('what one takes counts for all that he is a part of, and the nearest full share says why there is no room', () => {
+test('what a holder takes counts for all that it is part of, and the nearest full share explains a refusal', () => {
   const everybody = new Share('everybody', 4, null);
   const team = new Share('team', 3, everybody);
   const [one, other] = [new Share('sandbox', 2, team), new Share('sandbox', 2, team)];

@@ -14,7 +14,7 @@ function piece(begun: string[], name: string) {
   return { work, end: resolve, fail: () => reject(new Error(name)) };
 }
 
-test('those that share a key run beside each other; who is to be alone begins when the last has ended', async () => {
+test('those that share a key run beside each other; work that runs alone begins when the last has ended', async () => {
   const mutex = new SharedMutex<string>();
   const begun: string[] = [];
   const [one, two, alone] = ['one', 'two', 'alone'].map(name => piece(begun, name)) as [Piece, Piece, Piece];
@@ -33,7 +33,7 @@ test('those that share a key run beside each other; who is to be alone begins wh
   expect(await Promise.all([shared[0], after])).toEqual(['one', 'alone']);
 });
 
-test('who comes behind one that waits to be alone waits for it; other keys do not', async () => {
+test('work that comes after a waiting lone task waits for that; other keys do not', async () => {
   const mutex = new SharedMutex<string>();
   const begun: string[] = [];
   const [first, alone, late, other] = ['first', 'alone', 'late', 'other'].map(name => piece(begun, name)) as Piece[];

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { SingleFlight } from './single-flight.ts';
 
-test('who asks while a run is under way shares its outcome; the next one begins anew', async () => {
+test('callers during a run share its outcome; the next one begins anew', async () => {
   const flights = new SingleFlight<string, number>();
   const first = Promise.withResolvers<number>();
   let runs = 0;
@@ -16,7 +16,7 @@ test('who asks while a run is under way shares its outcome; the next one begins 
   expect(await flights.run('a', async () => 2)).toBe(2);
 });
 
-test('a failure goes to all who share it, also one that is thrown at once, and is not remembered', async () => {
+test('all callers share a failure, even an immediate one, and it is not remembered', async () => {
   const flights = new SingleFlight<string, number>();
   const fail = () => {
     throw new Error('no');

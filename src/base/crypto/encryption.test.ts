@@ -3,7 +3,7 @@ import { encrypt, encryptionKey, decrypt } from './encryption.ts';
 
 const key = encryptionKey(new Uint8Array(32).fill(1), 'test');
 
-test('a text can be decrypted with its key in its place, and is never the same twice', () => {
+test('a text can be decrypted with its key in its place, and its ciphertext is never the same twice', () => {
   for (const text of ['', 'x', 'ü\0\n', 'a'.repeat(100_000)]) {
     const encrypted = encrypt(key, text, 'here');
     expect(decrypt(key, encrypted, 'here')).toBe(text);

@@ -13,7 +13,7 @@ async function* stream(bytes: Uint8Array, piece = 100_000) {
   for (let at = 0; at < bytes.length; at += piece) yield bytes.subarray(at, at + piece);
 }
 
-test('a stream of any length is what it was, and as long as was said', async () => {
+test('a stream of any length comes back the same, and is as long as predicted', async () => {
   for (const length of [0, 1, mib - 1, mib, mib + 1, 3 * mib]) {
     const key = randomBytes(32);
     const plain = randomBytes(length);
@@ -24,7 +24,7 @@ test('a stream of any length is what it was, and as long as was said', async () 
   }
 });
 
-test('a stream that was changed, cut short or is of another key is refused', async () => {
+test('a stream that was changed, cut short or encrypted with another key is refused', async () => {
   const key = randomBytes(32);
   const sealed = await all(sealFrames(key, stream(randomBytes(2 * mib + 5))));
   const frame = mib + 16;

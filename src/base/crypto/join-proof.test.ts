@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { issueCertificate, makeAuthority } from './certificate.ts';
 import { joinProof, newJoinToken, readJoinToken, rejoiner, rejoinProof } from './join-proof.ts';
 
-test('a proof needs the token, is for its parts alone, and is no proof of the other side', () => {
+test('a proof needs the token, is only for its parts, and is no proof of the other side', () => {
   const { text, key, tokenId } = newJoinToken();
   expect(readJoinToken(` ${text}\n`)).toEqual({ tokenId, key });
   const proof = joinProof(key, 'node', ['a', 'b']);
@@ -17,12 +17,12 @@ test('a proof needs the token, is for its parts alone, and is no proof of the ot
     expect(other).not.toBe(proof);
 });
 
-test('what is no token is refused', () => {
+test('an invalid token is refused', () => {
   for (const text of ['', 'atoll-join_1_2', `${newJoinToken().text}0`, newJoinToken().text.replace('join', 'other')])
     expect(() => readJoinToken(text)).toThrow('is none');
 });
 
-test('who joins anew is told by the key of a certificate, for these parts alone', () => {
+test('a returning machine is recognised by the key of a certificate, for these parts alone', () => {
   const authority = makeAuthority('test', 1);
   const [own, other] = [issueCertificate(authority, ['a'], 1), issueCertificate(authority, ['a'], 1)];
   const proof = rejoinProof(own.key, ['a', 'b']);

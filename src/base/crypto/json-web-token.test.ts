@@ -5,7 +5,7 @@ import { signToken, verifyToken } from './json-web-token.ts';
 const key = new Uint8Array(32).fill(1);
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-test('what was signed is read again, with the same key alone', () => {
+test('signed claims are read again, with the same key alone', () => {
   const token = signToken(key, { kid: 'k' }, { sub: 'me', n: 1 });
   expect(verifyToken(key, token)).toEqual({ sub: 'me', n: 1 });
   expect(verifyToken(new Uint8Array(32).fill(2), token)).toBeNull();

@@ -14,12 +14,12 @@ test('how a program ended is reported as facts', async () => {
   expect(await ended).toEqual({ exitCode: 3, signal: null, timedOut: false, canceled: false });
 });
 
-test('a program that ends by a signal of its own has not timed out', async () => {
+test('a program that a signal of its own ends has not timed out', async () => {
   const { ended } = startProgram(['/bin/sh', '-c', 'kill -9 $$'], { input: 'ignore', timeoutMs: longMs });
   expect(await ended).toEqual({ exitCode: null, signal: 'SIGKILL', timedOut: false, canceled: false });
 });
 
-test('a program that takes too long, or that nobody waits for any more, is killed with its group', async () => {
+test('a program that takes too long, or whose caller gave up, is killed with its group', async () => {
   const argv = ['/bin/sh', '-c', 'sleep 1000 & echo $!; wait'];
   const late = startProgram(argv, { input: 'ignore', timeoutMs: 300, ownGroup: true });
   const abort = new AbortController();
@@ -34,7 +34,7 @@ test('a program that takes too long, or that nobody waits for any more, is kille
   while (existsSync(`/proc/${Number(new TextDecoder().decode(value))}/exe`)) await Bun.sleep(5);
 });
 
-test('what a group leaves behind is killed when its program has ended', async () => {
+test('the rest of a group is killed when its program has ended', async () => {
   const { ended, stdout } = startProgram(['/bin/sh', '-c', 'sleep 1000 & exit 0'], {
     input: 'ignore',
     timeoutMs: longMs,

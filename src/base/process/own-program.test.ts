@@ -7,7 +7,7 @@ import { runningProgram } from './own-program.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-program-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a program goes on being started as the version that runs, when its file is replaced or removed', async () => {
+test('a program keeps starting as the running version, when its file is replaced or removed', async () => {
   const program = join(folder, 'program');
   copyFileSync('/bin/sh', program);
   chmodSync(program, 0o755);

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { signalOf, signalText } from './signal-text.ts';
 
-test('a signal is named, and found again by that', () => {
+test('a signal has words, and is found again by them', () => {
   expect([1, 9, 15, 31, 34].map(signalText)).toEqual([
     ...['signal: hangup', 'signal: killed', 'signal: terminated', 'signal: bad system call', 'signal: signal 34'],
   ]);

@@ -124,7 +124,7 @@ test('spans reach a collector in the form of OTLP, with the configured headers',
   expect(countOf(exporter, 'exported')).toBe(2);
 });
 
-test('a collector that is busy is asked again, one that refuses is not', async () => {
+test('a busy collector is asked again, one that refuses is not', async () => {
   const busy = collectorThat(attempt => new Response(null, { status: attempt === 1 ? 503 : 200 }));
   const first = exportTo(busy.url);
   first.record(Array.from({ length: 512 }, (_, index) => span(`s${index}`)));
@@ -143,7 +143,7 @@ test('a collector that is busy is asked again, one that refuses is not', async (
   expect(lines.join('')).not.toContain('t0p');
 });
 
-test('a collector that never answers holds up nobody: the queue is bounded and the end comes', async () => {
+test('a collector that never answers delays nobody: the queue is bounded and the end comes', async () => {
   const stalled = collectorThat(() => new Promise<Response>(() => {}));
   const exporter = exportTo(stalled.url);
   for (let index = 0; index < 20; index++) exporter.record(Array.from({ length: 512 }, () => span('x')));
@@ -156,7 +156,7 @@ test('a collector that never answers holds up nobody: the queue is bounded and t
   expect(countOf(exporter, 'failed') + countOf(exporter, 'dropped')).toBe(20 * 512 + spanQueueMax);
 }, 15_000);
 
-test('a collector that is not there costs spans and nothing else', async () => {
+test('a missing collector costs spans and nothing else', async () => {
   const gone = collectorThat(() => new Response());
   gone.stop();
   const exporter = exportTo(gone.url);
@@ -166,7 +166,7 @@ test('a collector that is not there costs spans and nothing else', async () => {
   expect(namesIn(gone.messages)).toEqual([]);
 });
 
-test('whoever has nothing to say when it stops sends nothing', async () => {
+test('an exporter with nothing to send at its stop sends nothing', async () => {
   const collector = collectorThat(() => new Response());
   const exporter = exportTo(collector.url);
   await exporter.stop();

@@ -15,7 +15,7 @@ test('a trace names the steps of its own work only', async () => {
   expect(b.serverTiming).not.toContain('a-');
 });
 
-test('a step that fails is in the trace, and untraced work is left alone', async () => {
+test('a failing step is in the trace, and untraced work is left alone', async () => {
   expect(await step('nobody-looks', async () => 7)).toBe(7);
   const { serverTiming } = await traced(() => step('failing', () => Promise.reject(new Error('no'))).catch(() => {}));
   expect(serverTiming).toContain('failing;dur=');
@@ -53,7 +53,7 @@ test("spans tell who is below whom, and go on where the caller's trace is", asyn
   expect(spans.every(span => span.endMs >= span.startMs && span.startMs >= (root?.startMs ?? Infinity))).toBe(true);
 });
 
-test('what the caller does not record is not recorded, and neither is more than the share', async () => {
+test('work that the caller does not record is not recorded, and no more than the given share', async () => {
   const recorded: Span[][] = [];
   const record = (spans: Span[]) => void recorded.push(spans);
   await traced(async () => {}, { parent: `00-${callersTrace}-${callersSpan}-00`, record });
@@ -64,7 +64,7 @@ test('what the caller does not record is not recorded, and neither is more than 
   expect(recorded.length).toBeLessThan(150);
 });
 
-test('what goes on after its request is not recorded, and a request of many steps takes little memory', async () => {
+test('work after its request is not recorded, and a request of many steps takes little memory', async () => {
   const recorded: Span[][] = [];
   const later = Promise.withResolvers<void>();
   let leftBehind = Promise.resolve();

@@ -38,7 +38,7 @@ test('a malformed numbered label is refused', () => {
   }
 });
 
-test('other hosts are the API without routing headers', () => {
+test('other hosts without routing headers are the API', () => {
   for (const host of [undefined, '', 'localhost:3000', '127.0.0.1', '[::1]:3000', 'api.example.com', 'my-box.lan']) {
     expect(at(host)).toEqual({ kind: 'api' });
   }

@@ -33,7 +33,7 @@ test('addresses in every notation become their octets', () => {
     expect(parseAddress(text)).toBeUndefined();
 });
 
-test('blocks hold what shares their first bits', () => {
+test('blocks contain the addresses that share their first bits', () => {
   const holds = (block: string, address: string) => contains(parseBlock(block)!, parseAddress(address)!);
   expect(holds('10.1.0.0/16', '10.1.255.255')).toBe(true);
   expect(holds('10.1.0.0/16', '10.2.0.0')).toBe(false);
@@ -144,7 +144,7 @@ test('patterns cover what they say', () => {
   expect(['*.', '*a.b', 'a.*', '*.*.a', '1.2.3.4', ''].some(isDomainPattern)).toBe(false);
 });
 
-test('host and port come apart', () => {
+test('host and port are split', () => {
   expect(splitHostPort('a.b:80')).toEqual({ host: 'a.b', port: 80 });
   expect(splitHostPort('[2001:db8::1]:1080')).toEqual({ host: '2001:db8::1', port: 1080 });
   expect(splitHostPort('a.b')).toEqual({ host: 'a.b', port: undefined });

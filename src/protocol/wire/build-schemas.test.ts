@@ -8,7 +8,7 @@ const schema: TSchema = Progress;
 const read = readerOf(schema);
 const many = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
 
-test('a machine tells of no more lines and steps of a build at a time than others read of it', () => {
+test('a machine reports no more lines and steps of a build at a time than readers accept', () => {
   const line = { timestampMs: 1, level: 'info', message: 'x' };
   const step = { key: 'k', layer: null };
   const progress = { entries: many(progressBounds.entries, line), next: 1, made: many(progressBounds.made, step) };

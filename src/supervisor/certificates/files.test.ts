@@ -26,7 +26,7 @@ const open = () =>
   );
 const levels = () => lines.map(line => (JSON.parse(line) as { level: string }).level);
 
-test('a pair that is renewed file by file is taken once both are there', () => {
+test('a pair that is renewed file by file is used once both are there', () => {
   write(first);
   const source = open();
   source.refresh();
@@ -41,7 +41,7 @@ test('a pair that is renewed file by file is taken once both are there', () => {
   expect([source.current, levels()]).toEqual([second, ['warn', 'info']]);
 });
 
-test('a link that is turned to another file is a change', () => {
+test('a link that is pointed at another file is a change', () => {
   for (const [name, text] of Object.entries({ a: first.certificate, b: second.certificate }))
     writeFileSync(join(folder, name), text);
   symlinkSync('a', certFile());
@@ -54,7 +54,7 @@ test('a link that is turned to another file is a change', () => {
   expect(source.current).toEqual(second);
 });
 
-test('files that are gone leave the certificate that was, until there is one again', () => {
+test('if the files are gone, the earlier certificate stays until there is one again', () => {
   write(first);
   const source = open();
   rmSync(certFile());

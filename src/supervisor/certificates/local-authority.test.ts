@@ -75,7 +75,7 @@ test('it is renewed a month before its end, and kept', () => {
   expect(open().current).toEqual(authority.current);
 });
 
-test('a pair that is not whole, not one, or of another authority counts as none', () => {
+test('a pair that is incomplete, not a pair, or of another authority counts as none', () => {
   const first = open().current;
   rmSync(join(folder, 'server-key.pem'));
   const second = open().current;

@@ -5,7 +5,7 @@ import { watchCertificate } from './watch.ts';
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-test('each new certificate is told once, until nobody watches', () => {
+test('each new certificate is reported once, until nobody watches', () => {
   const [told, lines]: [string[], string[]] = [[], []];
   const pair = (certificate: string) => ({ certificate, key: '' });
   let [next, broken] = [pair('first'), false];

@@ -77,7 +77,7 @@ const settled = async ({ state, local }: Pick<Scene, 'state' | 'local'>) => {
 };
 const bytes = (count: number) => Buffer.alloc(count, 'x');
 
-test('what either side says arrives, and the connection is over when both have ended', async () => {
+test('bytes of either side arrive, and the connection is over when both have ended', async () => {
   const { carried, said, state, local, side } = await scene();
   side.write('hello');
   await until(() => state.text === 'hello');
@@ -123,7 +123,7 @@ test('no more is sent than the other side takes, and nothing is lost', async () 
   await until(() => state.sent === windowBytes + 100 * KiB && said.includes('end'));
 });
 
-test('an end behind what waits comes behind it', async () => {
+test('an end after waiting bytes comes after them', async () => {
   const { carried, said, state, send, side, local } = await scene();
   send(bytes(windowBytes + 10));
   await until(() => state.sent === windowBytes);
@@ -136,7 +136,7 @@ test('an end behind what waits comes behind it', async () => {
   expect([state.sent, said]).toEqual([windowBytes + 10, ['end']]);
 });
 
-test('while the carrier has enough to send it waits, and goes on when it is told', async () => {
+test('while the carrier has enough to send it waits, and goes on when told to', async () => {
   const { carried, said, state, side } = await scene();
   state.isCrowded = true;
   side.write('hello');
@@ -168,7 +168,7 @@ test('the other side gets credit for what the local side has taken, in steps', a
   await until(() => state.credit === 128 * KiB);
 });
 
-test('who does not read keeps its window alone, and gets all when it does', async () => {
+test('a local side that does not read fills only its window, and gets everything when it does', async () => {
   const { carried, state, local, side } = await scene({ reads: false });
   let given = 0;
   while (given < 4 * windowBytes && carried.receive(bytes(32 * KiB))) {
@@ -201,7 +201,7 @@ test('what waits for a local side counts in the process until it is taken, or gi
   }
 });
 
-test('where much waits in the process, others get less ahead', async () => {
+test('if much waits in the process, others may get less far ahead', async () => {
   const backlog = new Backlog(1024 * KiB);
   const { carried, state, local } = await scene({ backlog });
   const behind = { giveUp() {} };
@@ -232,7 +232,7 @@ test('a break of either side is one of the other', async () => {
   expect([full.said, full.carried.wasReset()]).toEqual([['done', 'reset'], true]);
 });
 
-test('a local side that is gone is an end and then a break: nobody reads what comes any more', async () => {
+test('a local side that is gone is an end and then a break: nobody reads any more', async () => {
   const { carried, said, state, side } = await scene();
   side.write('last');
   side.terminate();
@@ -241,7 +241,7 @@ test('a local side that is gone is an end and then a break: nobody reads what co
   expect(carried.receive(bytes(windowBytes + 1))).toBe(true);
 });
 
-test('what a local side that is gone has said before is sent first', async () => {
+test('bytes that a local side sent before it left are sent first', async () => {
   for (const isCrowded of [false, true]) {
     const { carried, said, state, send, side, local } = await scene();
     send(bytes(windowBytes + 10));
@@ -289,7 +289,7 @@ test('a sender that is gone leaves a local side that does not read for a while',
   await until(() => local.isClosed);
 });
 
-test('a sender that is gone leaves one of this process to itself', async () => {
+test('a sender that is gone leaves a local side of this process alone', async () => {
   const { carried, said, local, side } = await scene({ isOwn: true });
   carried.receive(Buffer.from('last'));
   carried.receiveEnd();
@@ -315,7 +315,7 @@ test('a descriptor that is no socket is closed, and that is a break', async () =
   expect(() => fstatSync(own)).toThrow('EBADF');
 });
 
-test('one that is over before its socket is open leaves none', async () => {
+test('a connection that is over before its socket is open leaves none', async () => {
   const [own, given] = streamPair();
   const said: string[] = [];
   const sink = { data() {}, end() {}, reset() {}, credit() {}, isCrowded: () => false, waits() {} };
@@ -329,7 +329,7 @@ test('one that is over before its socket is open leaves none', async () => {
   await closed.promise;
 });
 
-test('what comes before its socket is open waits for it', async () => {
+test('bytes that come before its socket is open wait for it', async () => {
   const [own, given] = streamPair();
   const sink = { data() {}, end() {}, reset() {}, credit() {}, isCrowded: () => false, waits() {}, done() {} };
   const carried = new Carried(own, false, new Backlog(), sink);

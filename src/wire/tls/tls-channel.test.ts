@@ -28,7 +28,7 @@ function socketOf(takes: number) {
 const opened = (fd: number, socket: Partial<Bun.SocketHandler<undefined>>) =>
   Bun.connect({ fd, allowHalfOpen: true, socket: { data() {}, error() {}, ...socket } } as never);
 
-test('connections that send more than a line takes wait for it, and each comes to its turn', async () => {
+test('connections that send more than the line takes wait for it, and each gets its turn', async () => {
   const streams = 1_200;
   const { it, socket } = socketOf(0);
   const channel = new TlsChannel(socket);
@@ -60,7 +60,7 @@ test('connections that send more than a line takes wait for it, and each comes t
   channel.close();
 }, 60_000);
 
-test('where too much waits for those who do not read, the longest are given up and the others stay', async () => {
+test('if too much waits for local sides that do not read, the longest are given up and the others stay', async () => {
   const { it, socket } = socketOf(1 << 30);
   const farEnds = new FarEnds(new Backlog(128 << 10));
   const channel = new TlsChannel(socket, { farEnds });
@@ -86,7 +86,7 @@ test('where too much waits for those who do not read, the longest are given up a
   channel.close();
 });
 
-test('small pieces that wait arrive as they were', async () => {
+test('small waiting pieces arrive unchanged', async () => {
   const { socket } = socketOf(1 << 30);
   const channel = new TlsChannel(socket, { farEnds: new FarEnds() });
   const files: number[] = [];
@@ -119,7 +119,7 @@ async function neverEnding({ reads }: { reads: boolean }) {
   return { it, channel, local, side };
 }
 
-test('a local side that never ends keeps no connection whose other side is gone', async () => {
+test('a local side that never ends holds no connection whose other side is gone', async () => {
   const { it, channel, local } = await neverEnding({ reads: true });
   channel.received(tlsFrame(frameKinds.data, 1, Buffer.alloc(1_000)));
   channel.received(tlsFrame(frameKinds.end, 1));
@@ -131,7 +131,7 @@ test('a local side that never ends keeps no connection whose other side is gone'
   channel.close();
 });
 
-test('what the other side has sent before it went is read first', async () => {
+test('bytes that the other side sent before it left are read first', async () => {
   const { channel, local, side } = await neverEnding({ reads: false });
   for (let sent = 0; sent < windowBytes; sent += windowBytes / 4)
     channel.received(tlsFrame(frameKinds.data, 1, Buffer.alloc(windowBytes / 4)));

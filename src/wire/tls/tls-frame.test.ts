@@ -23,13 +23,13 @@ function read(bytes: Buffer, pieceLength: number): Buffer[] | null {
   return found;
 }
 
-test('frames are what they were, wherever the bytes are cut', () => {
+test('frames are the same, wherever the bytes are cut', () => {
   const bytes = Buffer.concat(sent);
   for (const length of [1, 2, 8, 9, 10, 15, 17, 1000, 60_009, 60_050, bytes.length])
     expect(read(bytes, length)).toEqual(sent);
 });
 
-test('what is no frame is refused, also where its head comes in two pieces', () => {
+test('an invalid frame is refused, even if its head comes in two pieces', () => {
   const wrong = Buffer.concat([...sent, tlsFrame(frameKinds.ping, 1)]);
   for (const length of [1, 5, wrong.length]) expect(read(wrong, length)).toBeNull();
 });

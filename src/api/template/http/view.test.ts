@@ -16,11 +16,11 @@ const content = (config: object) =>
     ],
   }) as unknown as ContentOfTemplate;
 
-test('names are said with their namespace, where they have one', () => {
+test('names are shown with their namespace, where they have one', () => {
   expect(shownNames(names)).toEqual(['python', 'acme/node']);
 });
 
-test('what a template begins with has only what it says', () => {
+test('the content of a template has only what its build says', () => {
   expect(templateContentView(content({}))).toEqual({
     buildID: 'b',
     user: 'user',
@@ -35,7 +35,7 @@ test('what a template begins with has only what it says', () => {
   });
 });
 
-test('a working directory and commands are told where it has them', () => {
+test('a working directory and commands are shown where there are any', () => {
   const told = { startCommand: 'serve', readyCommand: 'curl localhost' };
   expect(templateContentView(content({ ...told, defaultWorkdir: '/srv' }))).toMatchObject({ ...told, workdir: '/srv' });
   expect(templateContentView(content({ startCommand: 'serve' }))).not.toHaveProperty('readyCommand');

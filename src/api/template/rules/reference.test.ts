@@ -15,7 +15,7 @@ test('references are trimmed, lower-cased and taken apart', () => {
     expect(parseReference(text, 'templateID')).toEqual({ namespace, name, tag });
 });
 
-test('what is no reference is refused by the name of its field', () => {
+test('an invalid reference is refused by the name of its field', () => {
   for (const text of [
     '',
     ' ',
