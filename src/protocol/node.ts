@@ -172,7 +172,7 @@ export type NodeInfo = {
   cpuOvercommit?: number;
 };
 
-/** Sandboxes of one node. `src/protocol/wire/node.ts` has the same methods as a table with schemas. */
+/** Sandboxes of one node. `src/protocol/wire/node-table.ts` has the same methods as a table with schemas. */
 export type NodeProtocol = {
   info(): Promise<NodeInfo>;
 

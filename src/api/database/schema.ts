@@ -75,9 +75,9 @@ export type BuildTable = {
   agent_version: string | null;
   /** Layer digests, lowest first. */
   layers_json: string;
-  /** `BuildConfig` of template-row.ts. */
+  /** `BuildConfig` of ../build/record.ts. */
   config_json: string;
-  /** `BuildReason` of build-row.ts; null where nothing failed. */
+  /** `BuildReason` of ../build/record.ts; null where nothing failed. */
   reason_json: string | null;
   /** A Dockerfile that was given before the build started. */
   request_json: string | null;
