@@ -27,7 +27,7 @@ test('an agent’s messages are read', () => {
 
 // Twenty bytes of an object with a length once became a buffer of that length, octet by octet: half a minute for 500
 // MB.
-test('members of a wrong type count as absent', () => {
+test('members of another kind than the protocol has are no members', () => {
   const startedAt = process.memoryUsage().rss;
   for (const stdout of [{ length: 2_000_000_000 }, [1, 2], 7, true, null])
     expect(read({ event: { data: { stdout } } })).toEqual(nothing);

@@ -29,7 +29,7 @@ test('counters, gauges and histograms are written as Prometheus reads them', () 
   );
 });
 
-test('a label with any value does not fill the memory, and the sum stays complete', () => {
+test('a label that takes any value does not fill the memory, and nothing is lost of the sum', () => {
   const wild = counter({ name: 'wild_total', help: 'Wild', labels: ['a', 'b'] });
   for (let index = 0; index < 3 * seriesMax; index++) wild.add([`${index}`, 'x']);
   const { samples } = wild.metric();

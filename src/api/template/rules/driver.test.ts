@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { namedDriver, type TemplateDrivers } from './driver.ts';
 
-test('a name moves any team’s template into gVisor, and only an ID out of it', () => {
+test('a name gets any team’s template into gVisor, and an ID alone out of it', () => {
   const drivers: TemplateDrivers = new Map([
     ['safe', 'crun'],
     ['wild', 'gvisor'],
