@@ -56,8 +56,9 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   const remaining = await Promise.all(
     there.map(async sandbox => ({ sandbox, reason: await reasonAgainst(deps, sandbox, asked) })),
   );
-  const [sandboxes, volumesAlone] = await Promise.all([pausedAloneOn(db, nodeId), volumesAloneOn(db, nodeId)]);
   const volumes = asked === 'move' ? await volumesOf(deps, nodeId, there) : [];
+  // Counted last: a machine that nothing holds up any more must not be said to keep what left it a moment ago.
+  const [sandboxes, volumesAlone] = await Promise.all([pausedAloneOn(db, nodeId), volumesAloneOn(db, nodeId)]);
   return {
     nodeId,
     mode,
