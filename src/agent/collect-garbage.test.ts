@@ -30,7 +30,7 @@ test('garbage is collected twice after work, once for all of it, and then no mor
   expect(state).toMatchObject({ collected: 4, givenBack: 2 });
 });
 
-test('what an answer leaves that goes on while garbage is collected is collected when it is over', () => {
+test('garbage of an answer that outlasts a collection is collected after the answer', () => {
   const { state, worked } = agent();
   worked();
   jest.advanceTimersByTime(5_000);

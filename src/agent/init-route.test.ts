@@ -42,7 +42,7 @@ test('settings are taken, and answered with the version of the agent', async () 
   expect(later).toHaveLength(1);
 });
 
-test('what is absent stays; a token of null opens the sandbox', async () => {
+test('absent settings stay as they were; a token of null opens the sandbox', async () => {
   const { store, give } = agentOf();
   await give({ accessToken: 'token', envVars: { A: '1' }, memoryBytes: 5 });
   await give({ memoryBytes: 0, cpuCount: '2' });
@@ -68,7 +68,7 @@ test('settings that come late change nothing, files neither', async () => {
   expect([store.current?.hostname, later.length]).toEqual(['new', 1]);
 });
 
-test('what is no settings is refused whole', async () => {
+test('invalid settings are refused as a whole', async () => {
   const { store, give } = agentOf();
   for (const [body, message] of [
     ['[]', 'the body must be an object'],

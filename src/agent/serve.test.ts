@@ -101,7 +101,7 @@ test('calls and routes need the token of the sandbox, but for open routes', asyn
   expect(await statusOf(ask('DELETE', '/closed', token))).toBe(404);
 });
 
-test('what can be got can be asked for by HEAD', async () => {
+test('every GET route also answers HEAD', async () => {
   const { ask, ready } = serving();
   ready();
   expect(await statusOf(ask('HEAD', '/open'))).toBe(200);
@@ -124,7 +124,7 @@ test('pages of other origins may ask, and read answers and errors', async () => 
   expect([failing.status, await failing.json()]).toEqual([500, { code: 500, message: 'it broke' }]);
 });
 
-test('what waits for an answer is done before the next request', async () => {
+test('work that waits for an answer is done before the next request', async () => {
   const { ask, agent, ready } = serving({ accessToken: null });
   ready();
   const did: string[] = [];

@@ -39,7 +39,7 @@ test('a file that others could read is not written into', () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test('what is no login is broken, and not half believed', () => {
+test('an invalid login counts as broken, and no part of it is used', () => {
   const environment = { HOME: folder };
   const file = savedLogin(environment).save(connection);
   const { url, apiKey, domain } = connection;

@@ -62,7 +62,7 @@ test('a database that can’t be used is missing, with where to read on', async 
   expect(below?.remedy).not.toContain('docs/safety.md');
 });
 
-test('a store is tried by what it is for, where one is set', async () => {
+test('a configured store is tried by writing and reading', async () => {
   expect(await finding('store')).toBeUndefined();
   const path = join(dir, 'store');
   mkdirSync(path);

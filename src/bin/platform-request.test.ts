@@ -56,7 +56,7 @@ test('a request goes with its key and body, and an empty answer is undefined', a
   ]);
 });
 
-test('what else an answer says is told to who asks for it', async () => {
+test('a caller can ask for the headers of an answer', async () => {
   answer = () => Response.json([], { headers: { 'X-Partial': 'true' } });
   const told: (string | null)[] = [];
   await requestTo(signedIn())('GET', '/a', undefined, headers => told.push(headers.get('X-Partial')));
@@ -162,7 +162,7 @@ test('a stream that never began, or that is refused later, fails', async () => {
   await expect(Array.fromAsync(followAt(signedIn())('/log', {}))).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('what is no Atoll is named by where it is, and asked no second time', async () => {
+test('a server that is no Atoll is named by its URL, and not asked again', async () => {
   const no = {
     code: 'unavailable',
     message: expect.stringContaining(`What answers at ${platform.url.origin} is no Atoll`),

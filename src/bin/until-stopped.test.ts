@@ -169,7 +169,7 @@ test('a start that fails throws; a service manager is told why, and whether anot
   expect([await defect.ended(), defect.lines]).toEqual([99, ['threw a defect']]);
 });
 
-test('what can’t go on is ended, and has failed', async () => {
+test('a process that can’t go on is ended, and has failed', async () => {
   const start = `async () => open({ failed: Promise.reject(new AtollError('internal', 'lost')) })`;
   const { ended, lines } = running({ start, asService: true });
   expect(await ended()).toBe(1);

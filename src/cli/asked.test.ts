@@ -189,7 +189,7 @@ test.each(shown)('atoll %s shows a table, and what the API says to a program', a
   expect([JSON.parse(json), err]).toEqual([Array.isArray(answer) ? answer : told, '']);
 });
 
-test('of forks that could not be made it is said why, and the exit code says that some were not', async () => {
+test('failed forks are reported with their reasons and by the exit code', async () => {
   const forks = [{ sandbox: made }, { error: { message: 'It is full.' } }];
   const failed = 'One could not be made: It is full.\n';
   expect(await run('sandbox fork i1', forks)).toMatchObject({ code: 1, out: 'i1\n', err: failed });
@@ -226,7 +226,7 @@ test('orphans of machines that did not answer are missing, and it is said', asyn
   expect([code, err]).toEqual([0, 'There may be more on nodes that did not answer: n1, n2\n']);
 });
 
-test('what is no number is refused before anything is asked', async () => {
+test('a value that is no number is refused before any request', async () => {
   for (const line of [
     ...['sandbox create --timeout 1h', 'sandbox extend i1 -1', 'sandbox extend i1 1.5', 'sandbox fork --count x i1'],
     ...['sandbox resume --timeout 1e9 i1', 'sandbox open i1 0', 'sandbox open i1 65536', 'sandbox open i1 http'],

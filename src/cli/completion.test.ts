@@ -70,7 +70,7 @@ test('an option is followed by what it takes, and is no operand', async () => {
   expect(await completed('sandbox', 'create', '--volume', 'shared', 'base', '')).toEqual([]);
 });
 
-test('operands are names of what is there, in their order', async () => {
+test('operands are completed with names of existing things, in order', async () => {
   expect(await completed('sandbox', 'create', '')).toEqual(['base', 'tools']);
   expect(await completed('secret', 'delete', '')).toEqual(['api-key']);
   expect(await completed('webhook', 'delete', 'w')).toEqual(['w1']);

@@ -39,7 +39,7 @@ test('a command of two words gets the rest', async () => {
   expect(await run('thing', 'make', '--size', '3', 'boat')).toEqual({ code: 0, out: 'boat 3\n', err: '' });
 });
 
-test('what is no command, no option or no operand ends in 2 and says so', async () => {
+test('an unknown command, option or operand is named, and exits with 2', async () => {
   expect(await run('thing')).toMatchObject({ code: 2, out: '' });
   expect((await run('thing', 'make', '--colour', 'red', 'boat')).err).toContain('--colour');
   expect(await run('thing', 'make')).toMatchObject({
@@ -101,7 +101,7 @@ async function failing(error: unknown) {
 const systemError = (code: string, more: object = {}) =>
   Object.assign(new Error(`${code}: it failed`), { code, ...more });
 
-test('what the system refuses is said in words, with what to do', async () => {
+test('an error of the system is put into words, with a remedy', async () => {
   for (const code of ['EACCES', 'EPERM']) {
     const err = (what: string) => `atoll fail: This user may not use ${what}: run it as root, e.g. with sudo.\n`;
     expect(await failing(systemError(code, { path: '/a' }))).toEqual({ code: 1, out: '', err: err('/a') });
@@ -122,7 +122,7 @@ test('what was given can tell the terminal nothing, and is not repeated for ever
   expect((await failing(new AtollError('invalid', 'x'.repeat(1e6)))).err.length).toBeLessThan(3000);
 });
 
-test('what was interrupted ends as shells have it', async () => {
+test('an interrupted command exits as in shells', async () => {
   expect((await failing(new AtollError('canceled', 'Interrupted.'))).code).toBe(130);
   expect((await failing(systemError('EROFS', { path: '/a' }))).err).toContain(
     'is read-only: nothing can be written to /a',

@@ -58,7 +58,7 @@ test('bytes go on in pieces, and nothing is read while some wait', async () => {
   expect(it.given).toHaveLength(6);
 });
 
-test('who takes no more is given no more until he says so, and nothing when nobody wants it', async () => {
+test('a full runtime gets no more input until it asks, and none once it is dropped', async () => {
   const { it, taken } = input({ isFull: true });
   taken.take(Buffer.alloc(20_000));
   taken.take(Buffer.alloc(20_000));

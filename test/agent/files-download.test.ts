@@ -71,7 +71,7 @@ test('large files come whole in each coding', async () => {
   expect(gunzipSync(bytes).equals(large)).toBe(true);
 });
 
-test('what does not become smaller is not compressed, unless the client takes nothing else', async () => {
+test('incompressible files are sent plain, unless the client accepts only compression', async () => {
   const random = crypto.getRandomValues(Buffer.alloc(64 << 10));
   const bytes = Buffer.concat(
     Array.from({ length: 48 }, (_, at) => Buffer.concat([random.subarray(at), random.subarray(0, at)])),
@@ -215,7 +215,7 @@ test('files of proc, which say that they are empty, come with their content in e
   expect(symbols.bytes.length).toBeGreaterThan(1 << 20);
 });
 
-test('what is of the agent or one of its threads is refused', async () => {
+test('files of the agent and its threads are refused', async () => {
   const ids = readdirSync(`/proc/${agent.agentPid()}/task`).map(thread => {
     const status = readFileSync(`/proc/${agent.agentPid()}/task/${thread}/status`, 'utf8');
     return /^NSpid:.*\t(\d+)$/m.exec(status)?.[1];

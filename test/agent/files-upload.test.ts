@@ -135,7 +135,7 @@ test('the path of the query wins over the name of the part', async () => {
   );
 });
 
-test('what looks like a boundary, and is none, is content', async () => {
+test('text that only resembles a boundary is content', async () => {
   const tricky = `\r\n--${boundary.slice(0, -1)}\r\n--\r\n-${boundary}\r\n\r\n--`;
   await post('', parts(file('/tmp/tricky', tricky)), form);
   expect(read('/tmp/tricky')).toBe(tricky);

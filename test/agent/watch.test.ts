@@ -188,7 +188,7 @@ test('silent watches are kept alive', async () => {
   expect(await events.next()).toEqual({ keepalive: {} });
 });
 
-test('what can not be watched is refused', async () => {
+test('a path that can’t be watched is refused', async () => {
   const refused = async (path: string) => {
     const events = await stream<WatchMessage>(agent, 'filesystem.Filesystem/WatchDir', { path });
     expect(await events.next()).toBeUndefined();

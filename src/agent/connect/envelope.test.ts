@@ -44,7 +44,7 @@ test('nothing behind the end envelope is read', async () => {
   expect(await read([encodeMessage(1), encodeEnd(), Buffer.from('whatever')])).toEqual({ messages: [1], failure: '' });
 });
 
-test('what is cut off, compressed or no JSON fails behind the messages that were whole', async () => {
+test('a message that is cut off, compressed or no JSON fails after the whole messages before it', async () => {
   const first = encodeMessage('first');
   for (const [rest, failure] of [
     [encodeMessage('second').subarray(0, -1), 'invalid'],

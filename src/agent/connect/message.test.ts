@@ -55,7 +55,7 @@ test('lists and maps are of texts', () => {
   expect(enumField({ a: 2 }, 'a')).toBe(2);
 });
 
-test('what is of another type is refused by its name', () => {
+test('a field of another type is refused by its name', () => {
   for (const [run, says] of [
     [() => asMessage([]), 'the message must be an object, not a list'],
     [() => asMessage(null), 'the message must be an object, not null'],

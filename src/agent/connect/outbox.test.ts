@@ -19,7 +19,7 @@ function open() {
 }
 const text = (...envelopes: Uint8Array[]) => Buffer.concat(envelopes).toString('latin1');
 
-test('what waits goes at once, in order, and counts until then', async () => {
+test('waiting messages are sent at once, in order, and count until then', async () => {
   const { outbox, told, take } = open();
   outbox.addMessage('one');
   outbox.addMessage('two');

@@ -58,7 +58,7 @@ test('a message of another type is refused, with the type that is taken', async 
   expect((await serveCall(echo, new Request('http://agent/', { method: 'POST' }))).status).toBe(415);
 });
 
-test('what a unary call fails with is its status and body', async () => {
+test('the error of a unary call becomes its status and body', async () => {
   const failing = (answer: () => unknown) => serveCall({ kind: 'unary', messageBytesMax: 100, answer }, unary('{}'));
   const missing = await failing(() => {
     throw new AtollError('not_found', 'no such thing');

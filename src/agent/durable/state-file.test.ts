@@ -73,7 +73,7 @@ test('settings that could be written in part alone leave the earlier ones', asyn
   expect(agent.readSettings()).toEqual({ n: 3 });
 });
 
-test('settings take half of the room, and what is longer changes nothing', () => {
+test('settings may take half of the room, and longer ones change nothing', () => {
   using file = stateFile();
   const agent = file.agent();
   const longest = 'x'.repeat(settingsBytesMax - 2);

@@ -79,7 +79,7 @@ test('a file that was there is written anew, and keeps its inode and its mode', 
   ]);
 });
 
-test('what is written belongs to the user that is named', async () => {
+test('a written file belongs to the named user', async () => {
   writeFileSync(at('file'), '');
   await send({ path: at('file'), username: '1234:1235' }, 'x', { 'content-type': bytes });
   await send({ path: at('new/file'), username: '1234:1235' }, 'x', { 'content-type': bytes });
@@ -97,7 +97,7 @@ test('metadata of the headers stay with the file, in place of those that it had'
   expect(await sendFile('file', 'y')).toEqual([{ path: at('file'), name: 'file', type: 'file' }]);
 });
 
-test('a compressed body is stored as what it holds', async () => {
+test('a compressed body is stored decompressed', async () => {
   const packed = Bun.gzipSync('content');
   for (const coding of ['gzip', 'X-GZIP ']) {
     await sendFile(`of ${coding.trim()}`, packed, { 'content-encoding': coding });
@@ -111,7 +111,7 @@ test('a compressed body is stored as what it holds', async () => {
   expect(existsSync(at('file'))).toBeFalse();
 });
 
-test('what can’t be a file is refused as what it is', async () => {
+test('a path that can’t be a file is refused with the reason', async () => {
   mkdirSync(at('directory'));
   Bun.spawnSync(['mkfifo', at('pipe')]);
   writeFileSync(at('file'), 'kept');
@@ -137,7 +137,7 @@ test('what can’t be a file is refused as what it is', async () => {
   expect([read('file'), logged]).toEqual(['kept', []]);
 });
 
-test('who has no right to write writes nothing', async () => {
+test('a client without the right to write writes nothing', async () => {
   const url = new URL(`http://agent/files?path=${at('file')}`);
   const request = new Request(url.href, { method: 'POST', headers: { 'content-type': bytes }, body: 'x' });
   await expect(upload(agentOf('secret'), request, url)).rejects.toMatchObject({ code: 'unauthenticated' });
@@ -211,7 +211,7 @@ test('one file is made of several, in order, and they are gone', async () => {
   expect(logged).toEqual([{ event: 'write', path: at('new/whole'), sources: '3' }]);
 });
 
-test('what is composed takes the place of what was there in one step', async () => {
+test('a composed file replaces the old one in one step', async () => {
   writeFileSync(at('part'), 'new');
   writeFileSync(at('whole'), 'old');
   const before = lstatSync(at('whole')).ino;

@@ -25,7 +25,7 @@ test('metadata are the attributes of clients, and none where there are none', ()
   expect(readMetadata(fileWith({ 'user.other': '3' }).native, 3)).toBeUndefined();
 });
 
-test('what a file carries is replaced whole, and other attributes stay', () => {
+test('the metadata of a file is replaced as a whole, and other attributes stay', () => {
   const { native, kept } = fileWith({ 'user.e2b.old': '1', 'user.e2b.same': '2', 'user.other': '3' });
   replaceMetadata(native, 3, { same: '4', new: '5' });
   expect(kept()).toEqual({ 'user.e2b.same': '4', 'user.e2b.new': '5', 'user.other': '3' });

@@ -190,7 +190,7 @@ test('an entry that can’t be looked at is left out; what befalls the agent its
     await expect(listed(name, 'EMFILE')).rejects.toEqual(error('internal', 'it fails'));
 });
 
-test('what is listed must be a directory that is there', async () => {
+test('only an existing directory can be listed', async () => {
   writeFileSync(at('file'), '');
   await expect(ask('ListDir', { path: at('file') })).rejects.toEqual(error('invalid', 'is not a directory'));
   await expect(ask('ListDir', { path: at('gone') })).rejects.toEqual(
@@ -201,7 +201,7 @@ test('what is listed must be a directory that is there', async () => {
   );
 });
 
-test('a directory is made with what is missing above it, for the user, and once', async () => {
+test('a directory is made once, with missing parents, and belongs to the user', async () => {
   const made = (await ask('MakeDir', { path: at('a/b/c') })) as { entry: EntryInfo };
   expect(made.entry).toMatchObject({ path: at('a/b/c'), type: 'FILE_TYPE_DIRECTORY', mode: 0o755 });
   expect(logged).toEqual([{ event: 'mkdir', path: at('a/b/c') }]);
@@ -215,7 +215,7 @@ test('a directory is made with what is missing above it, for the user, and once'
   expect(logged).toHaveLength(1);
 });
 
-test('directories belong to whom they are made for, and what was there stays somebody’s', async () => {
+test('new directories belong to the user, and existing ones keep their owners', async () => {
   const user = { name: 'u', uid: 1234, gid: 1235, groups: [], home: '/' };
   mkdirSync(at('there'));
   expect(await makeDirectories(at('there/a/b'), user)).toBeTrue();
@@ -232,7 +232,7 @@ test('directories belong to whom they are made for, and what was there stays som
   expect(existsSync(at('there/c/file'))).toBeFalse();
 });
 
-test('a move makes what is missing above, and takes a link as itself', async () => {
+test('a move makes missing parents, and moves a link itself', async () => {
   writeFileSync(at('a'), 'content');
   symlinkSync('gone', at('link'));
   const moved = (await ask('Move', { source: at('a'), destination: at('new/b') })) as { entry: EntryInfo };

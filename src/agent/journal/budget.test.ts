@@ -31,7 +31,7 @@ test('it opens again when fifty lines fit, so that gaps are few', () => {
   expect(isOpenAfter(0)).toBe(true);
 });
 
-test('what is not used is not saved up', () => {
+test('an unused budget is not saved up', () => {
   const { spend, isOpenAfter } = budgetOf();
   isOpenAfter(3_600_000);
   spend(500);

@@ -19,7 +19,7 @@ async function take(stream: ReadableStream<Uint8Array>, count: number): Promise<
 }
 const messages = (lines: AgentLogLine[]) => lines.flatMap(line => ('message' in line ? [line.message] : []));
 
-test('who follows gets what was there and what comes, from the entry on that he knows', async () => {
+test('a follower gets existing and new entries after the last one it knows', async () => {
   const journal = new Journal('one');
   journal.add('info', 'process', 'first', {});
   journal.add('info', 'process', 'second', {});
@@ -35,7 +35,7 @@ test('who follows gets what was there and what comes, from the entry on that he 
   expect((await stream.getReader().read()).done).toBe(true);
 });
 
-test('what nobody takes is bounded, and the gap shows', async () => {
+test('entries that nobody takes are bounded, and the gap shows', async () => {
   const journal = new Journal('one');
   for (let count = 0; count < 5000; count++) journal.add('info', 'process', `entry ${count}`, {});
   const [, first] = await take(journal.follow('one', 10), 1001);
@@ -46,7 +46,7 @@ test('what nobody takes is bounded, and the gap shows', async () => {
   expect(oldest && 'n' in oldest ? oldest.n : 0).toBeGreaterThan(5300);
 });
 
-test('who asks once gets what there is, and the end', async () => {
+test('a reader that asks once gets the existing entries, and the end', async () => {
   const journal = new Journal('one');
   for (let count = 0; count < 800; count++) journal.add('info', 'process', 'x'.repeat(200), {});
   const follower = journal.follow('one', 790);

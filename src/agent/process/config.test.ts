@@ -5,13 +5,13 @@ import { endEventOf, endingOfWaitStatus } from './end-status.ts';
 const invalid = (message: string) =>
   expect.objectContaining({ code: 'invalid', message: expect.stringContaining(message) });
 
-test('a command is read with what is absent as nothing', () => {
+test('absent fields of a command are read as empty', () => {
   expect(readProcessConfig({})).toEqual({ cmd: '', args: [], envs: {} });
   const config = { cmd: 'ls', args: ['-l', ''], envs: { A: 'b=c', 'b.c': '' }, cwd: '/tmp' };
   expect(readProcessConfig({ ...config, unknown: 1 })).toEqual(config);
 });
 
-test('what the kernel could not take is refused', () => {
+test('a command that the kernel could not take is refused', () => {
   for (const config of [{ cmd: 'a\0' }, { args: ['a', 'b\0c'] }])
     expect(() => readProcessConfig(config)).toThrow(invalid('a zero byte'));
   for (const envs of [{ '': 'a' }, { 'A=B': 'a' }, { 'A\0': 'a' }, { A: 'b\0' }])

@@ -74,7 +74,7 @@ test('where nobody keeps up the program waits, however long, and nobody is ended
   expect([waits?.isOver, fanOut.room()]).toEqual([true, undefined]);
 });
 
-test('who keeps up waits so long for who does not, and then goes on alone', async () => {
+test('a client that keeps up waits for one that does not until its credit is used up', async () => {
   const fanOut = new FanOut();
   const [quick, slow] = [client(fanOut), client(fanOut)];
   fanOut.add(half);

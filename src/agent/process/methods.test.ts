@@ -94,7 +94,7 @@ const settled = async () => {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
 };
 
-test('who is attached gets the start, all output and the end, in this order', async () => {
+test('an attached client gets the start, all output and the end, in this order', async () => {
   const { process, print, closeOutputs, exit, did } = programOf({ withLines: true });
   const { outbox, events } = client();
   process.attach(outbox);
@@ -360,7 +360,7 @@ test('who connects gets what comes from then on; of a terminal all, where that i
   expect((await fromNow.events()).slice(0, 2)).toEqual([{ start: { pid: 7 } }, data('pty', 'after')]);
 });
 
-test('who connects to a process that has ended gets its end', async () => {
+test('a client that connects to an ended process gets its end', async () => {
   const program = programOf();
   const { connect } = service(program);
   program.exit({ exitCode: 0 });

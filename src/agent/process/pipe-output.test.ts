@@ -52,7 +52,7 @@ test('what a program that is over at once has said is read by itself, to its end
   expect(await reader.read()).toEqual({ done: true });
 });
 
-test('what a program that goes on says is heard as it comes', async () => {
+test('output of a program that goes on is heard as it comes', async () => {
   const { reader, readEnd, writeEnd, now } = pipe(briefly(Promise.withResolvers().promise));
   writeSync(writeEnd, 'early ');
   expect(await textOf(reader, 6)).toBe('early ');
@@ -64,7 +64,7 @@ test('what a program that goes on says is heard as it comes', async () => {
   expect((await reader.read()).done).toBeTrue();
 });
 
-test('who says more and more is heard by turns with everybody else', async () => {
+test('a program that writes without end takes turns with all others', async () => {
   const { reader, readEnd, writeEnd, now } = pipe(Promise.resolve());
   for (let piece = 0; piece < 20; piece++) {
     writeSync(writeEnd, 'more');

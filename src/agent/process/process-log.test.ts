@@ -72,7 +72,7 @@ test('outputs are logged where they are to be, except a terminal’s', () => {
   expect(logged({ withOutput: false }).log.linesOf('stdout')).toBeUndefined();
 });
 
-test('what does not fit into the log is told', () => {
+test('the log tells how much did not fit', () => {
   const { log, entries } = logged();
   const lines = log.linesOf('stdout');
   lines?.take(Buffer.from('x\n'.repeat(600)));

@@ -55,7 +55,7 @@ test('another process that has this number by now is no platform', () => {
   expect(runningUrl(dataDir)).toBeUndefined();
 });
 
-test('who ends does not forget the process that has come in its place', () => {
+test('an ending process does not remove the record of its successor', () => {
   recordOther(process.ppid, ways);
   forgetInstance(dataDir);
   expect(runningUrl(dataDir)).toBe(ways.url);

@@ -122,7 +122,7 @@ test('a store that is a directory is shown to the api where it looks for it', ()
   expect(api({ storePlace: bucket }).part.command()).not.toContain(at);
 });
 
-test('of the environment the api has what is about its connections', () => {
+test('the api gets only the environment variables that concern its connections', () => {
   const environment = {
     ...{ PATH: '/bin', https_proxy: 'p', NO_PROXY: 'n', SSL_CERT_FILE: 'f', PGPASSWORD: 'w', TZ: 'UTC' },
     ...{ ATOLL_PORT: '1', SECRET: 's', HOME: '/root', MY_PROXY: 'x', PGpassword_2: 'y' },

@@ -106,7 +106,7 @@ test('a directory that is still to be made is none of the kernel’s', () => {
   expect(at('/dev/disk', ['/', '/proc', '/dev/disk'])).not.toThrow();
 });
 
-test('of what is wrong, that is said first which makes the rest useless', () => {
+test('the first fault reported is the one that makes the others irrelevant', () => {
   const nothing = { hasProgram: () => false, fileSystemOf: () => 0x6969n };
   expect(check({ ...nothing, system: 'darwin' })).toThrow('runs on Linux');
   expect(check(nothing)).toThrow("can't be found in PATH");

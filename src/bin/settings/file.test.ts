@@ -27,7 +27,7 @@ test('the file says what the environment does not; an empty variable hides nothi
   expect(effectiveSettings(own)).toMatchObject({ port: 3000, databaseUrl: undefined });
 });
 
-test('what is wrong in the file is named with its line, all at once', () => {
+test('all faults of the file are reported at once, each with its line', () => {
   write('ATOLL_PROT=1\nexport ATOLL_PORT=2\nATOLL_PORT=3\nATOLL_PORT=4\nATOLL_DATA_DIR=/x\njust words\n');
   expect(() => effectiveSettings({ ATOLL_DATA_DIR: dataDir })).toThrow(
     [

@@ -5,7 +5,7 @@ import { readSettings } from './settings.ts';
 const warning = (env: Record<string, string>) =>
   plainTextWarning(readSettings({ ATOLL_DATA_DIR: '/srv/atoll', ...env }));
 
-test('who serves other machines without TLS is warned, with the remedy that fits', () => {
+test('serving other machines without TLS gives a warning with a fitting remedy', () => {
   expect(warning({ ATOLL_HOST: '0.0.0.0' })).toMatch(/port 3000 of 0\.0\.0\.0 without TLS, .* Set ATOLL_TLS_PORT, or/);
   expect(warning({ ATOLL_HOST: '192.0.2.7', ATOLL_TLS_PORT: '443' })).toMatch(
     /Give clients port 443 and close 3000 in the firewall/,

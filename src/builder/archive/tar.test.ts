@@ -29,7 +29,7 @@ function gnuTar(script: string, ...options: string[]): Uint8Array {
   return result.stdout;
 }
 
-test('what is written is read again, however the parts fall', async () => {
+test('what is written reads back the same, however it is cut into parts', async () => {
   const archive = writeTar([
     { path: 'dir', type: 'directory', attributes },
     { path: 'dir/file', type: 'file', attributes, content: Buffer.from('x'.repeat(1000)) },
@@ -70,7 +70,7 @@ test('extended attributes and large numbers of pax and GNU headers', async () =>
   expect(old[1]?.attributes).toMatchObject({ uid: 0, gid: 12, mtimeSeconds: 9999999999 });
 });
 
-test('what is no archive, or only the beginning of one, is refused', async () => {
+test('data that is no archive, or only the beginning of one, is refused', async () => {
   const archive = writeTar([{ path: 'f', type: 'file', attributes, content: Buffer.alloc(5000) }]);
   await expect(read(Buffer.from('x'.repeat(600)))).rejects.toThrow('not a tar archive');
   await expect(read(archive.subarray(0, 2000))).rejects.toThrow('ends in the middle');

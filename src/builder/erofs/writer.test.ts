@@ -139,7 +139,7 @@ test('a file with two names is one inode, and links of all lengths lead on', () 
   expect(linesOf(shown)).toEqual(['2', '2', 'same', ...[2, 4032, 4033, 4034, 4096, 65].map(String)]);
 });
 
-test('what hides lower layers is what an overlay takes for it', () => {
+test('entries that hide lower layers take the form that an overlay expects', () => {
   const { shown } = imageOf((_, root) => {
     root.entries.set('gone', { kind: 'whiteout' });
     const user = new Map([['user.kept', Buffer.from('1')]]);
@@ -177,7 +177,7 @@ test('an image has at most as many files and bytes as it may', () => {
   expect(error({ ...exact, bytesMax: 3 * blockSize - 1 })).toMatchObject({ code: 'no_space' });
 });
 
-test('what is inline lies in one block with its inode, up to the last byte', () => {
+test('inline data lies in one block with its inode, up to the last byte', () => {
   const withLink = (length: number) => {
     const link: TreeNode = { kind: 'symlink', attributes: defaultAttributes, target: 'x'.repeat(length) };
     return blocksOf(imageOf((_, root) => root.entries.set('l', link)));

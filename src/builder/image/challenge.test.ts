@@ -18,7 +18,7 @@ test.each([
   expect(Object.fromEntries(found.parameters)).toEqual(parameters);
 });
 
-test('what is behind the first 4 KiB does not count', () => {
+test('only the first 4 KiB of a header count', () => {
   const { parameters } = readChallenge(`Bearer ${'a'.repeat(5_000)}, realm="x"`);
   expect(parameters.size).toBe(0);
 });

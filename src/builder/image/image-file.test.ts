@@ -121,7 +121,7 @@ test('layers that images share may be links in an archive', async () => {
   for (const text of layers) expect(await blobOf(archive, digestOf(text))).toBe(text);
 });
 
-test('what is no image says so', async () => {
+test('an archive that is no image is refused as such', async () => {
   const invalid = (message: string) => expect.objectContaining({ code: 'invalid', message });
   await expect(fileImage(archiveOf({ other: 'x' }))).rejects.toEqual(
     invalid('the file of the image is neither an OCI layout nor an archive of docker save'),

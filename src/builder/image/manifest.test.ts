@@ -108,7 +108,7 @@ test.each([
   await isRefused(readImage(store, put({ manifests })), `not made for linux/${here}`);
 });
 
-test('what is not what its digest says is refused', async () => {
+test('content that does not match its digest is refused', async () => {
   const { put, store } = emptyStore();
   const config = put(goodConfig);
   const forged = put({ config: { digest: config }, layers: goodLayers }, digest('a'));

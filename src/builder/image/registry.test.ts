@@ -87,7 +87,7 @@ test('a login is given to a registry that asks for one, and what it accepted aga
   expect(again.seen).toHaveLength(1);
 });
 
-test('who has no login is told that one is needed', async () => {
+test('without a login, the error says that one is needed', async () => {
   const { store } = registry(() => challenge('Basic realm="x"'));
   await expect(store.manifest('1')).rejects.toEqual(failure('forbidden', 'without credentials for the registry'));
 });
@@ -203,7 +203,7 @@ test('an answer that is no redirect is the answer, wherever it points', async ()
   }
 });
 
-test('of several addresses the first one that answers is taken, and the last error told', async () => {
+test('the first of several addresses that answers is used, otherwise the last error is reported', async () => {
   const { host } = serverOf(() => new Response('there'));
   const fetchFrom = (...addresses: string[]) =>
     guardedFetch(`http://${host('first')}/`, { headers: {} }, { resolve: () => Promise.resolve(addresses) });

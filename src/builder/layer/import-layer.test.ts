@@ -60,7 +60,7 @@ test('the longest name and the longest path are taken', async () => {
   expect(list(await imported(file(`${'a/'.repeat(2047)}x`)))).toHaveLength(2048);
 });
 
-test('what is put through a link comes to where the link leads, inside of the archive', async () => {
+test('an entry below a link goes where the link leads, inside the archive', async () => {
   const tree = await imported(
     ...[symlink('usr/here', '../lib/./deep'), symlink('there', '/lib'), symlink('up', '../../../lib')],
     ...[file('usr/here/a'), file('there/b'), file('up/c')],

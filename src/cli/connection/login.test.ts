@@ -68,7 +68,7 @@ test('no more is read than a key may have', async () => {
   expect(seen).toMatchObject({ saved: [{ apiKey: `${'x'.repeat(1024)}y` }], left: ['never read'] });
 });
 
-test('what is no URL, no key or not taken is not kept', async () => {
+test('an invalid URL or key, or one that is refused, is not saved', async () => {
   const { seen, login } = scene([' \n']);
   for (const url of ['h', 'ftp://h', 'http://'])
     await expect(login(url, '--key', 'k')).rejects.toThrow('must be that of an installation');

@@ -34,7 +34,7 @@ async function forget(
 }
 const [read, remove] = ['GET /admin/nodes/n%2F1/drain?mode=wait', 'DELETE /admin/nodes/n%2F1'];
 
-test('who forgets a machine is told before and after what is lost with it', async () => {
+test('forgetting a machine tells before and after what is lost with it', async () => {
   expect(await forget([])).toEqual({
     ...{ code: 0, out: '', asked: [read, remove] },
     questions: [
@@ -59,7 +59,7 @@ test('a machine that has nothing is forgotten with that word', async () => {
   expect(err).toBe('Forgotten: nothing was lost. 2 paused sandboxes of it are in the store.\n');
 });
 
-test('who is not sure changes nothing, and --yes is not asked', async () => {
+test('an unsure person changes nothing, and --yes skips the question', async () => {
   expect(await forget([], { sure: false })).toMatchObject({
     ...{ code: 1, asked: [read], err: 'Nothing was changed.\n' },
   });

@@ -17,7 +17,7 @@ async function report(found: HostFinding[], ...args: string[]) {
   return { code, out };
 }
 
-test('what is missing and not needed does not fail', async () => {
+test('a missing optional part does not fail', async () => {
   const { code, out } = await report(findings);
   expect(code).toBe(0);
   expect(out).toContain('→ Install it.');
@@ -30,7 +30,7 @@ test('that sandboxes can run is said only where one did', async () => {
   expect(out).toContain('Sandboxes can run here: one just did.');
 });
 
-test('what is missing and needed fails and is named', async () => {
+test('a missing required part fails and is named', async () => {
   const { code, out } = await report([...findings, { name: 'EROFS', status: 'missing', detail: '-', needed: true }]);
   expect(code).toBe(1);
   expect(out).toContain('before this is mended: EROFS');

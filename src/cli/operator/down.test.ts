@@ -35,7 +35,7 @@ test('a platform is stopped, and its sandboxes run on', async () => {
   expect(JSON.parse(none.said.out)).toEqual({ ended: false });
 });
 
-test('what runs is ended without a question, and what is paused is kept', async () => {
+test('running sandboxes end without a question, and paused ones are kept', async () => {
   const it = scene();
   expect(await it.down()).toBe(0);
   expect(it.done).toEqual(['require', 'announce', 'end platform', 'end running']);
@@ -64,7 +64,7 @@ test('a control process ends none: its sandboxes are at the machines of its clus
   expect(it.said.err).not.toContain('The platform has ended');
 });
 
-test('who can’t be told that sandboxes have ended is named', async () => {
+test('a database that can’t be told of the end of sandboxes is named', async () => {
   const it = scene({ unreported: 'no connection' });
   expect(await it.down()).toBe(0);
   expect(it.said.err).toContain('The platform has ended.\n');

@@ -64,7 +64,7 @@ test('an installed service says whether it runs, and how it is seen and removed'
   });
 });
 
-test('data stays unless it is named, and it is said what has become of it', async () => {
+test('data stays unless requested otherwise, and the command says what happened to it', async () => {
   const kept = await run('uninstall');
   expect(kept.asked).toEqual([['uninstall', 'atoll', { data: false }]]);
   expect(kept.out).toStartWith('The service is removed. /data is kept:');

@@ -113,7 +113,7 @@ test('exactly one of both is in a sandbox', async () => {
   }
 });
 
-test('what can not be read is named, resumes no sandbox, and nothing is written in its place', async () => {
+test('an unreadable file is named, resumes no sandbox, and replaces nothing', async () => {
   for (const [source, says] of [
     ['sub', 'is a directory; pack it'],
     ['none', "can't be read"],

@@ -108,7 +108,7 @@ test('a command gets its user, directory and environment, and those of the templ
   expect(plain?.headers.get('authorization')).toBeNull();
 });
 
-test('what is piped into it is the input of the command, which then ends', async () => {
+test('piped input is the input of the command, which then ends', async () => {
   const { result, called } = await run(['i1', 'cat'], { input: inputOf(['a', 'b'], false) });
   expect(result).toBe(0);
   const sent = called('SendInput').map(({ body }) => body);

@@ -36,7 +36,7 @@ test('those that are named are ended, and no other', async () => {
   expect(json.err).toBe('');
 });
 
-test('where one can’t be ended the others are, and the exit code says that not all were', async () => {
+test('if one can’t be ended the others still are, and the exit code says so', async () => {
   const { code, err, ended } = await kill(['a', 'b', 'c'], { b: full });
   expect({ code, err }).toEqual({ code: 1, err: 'atoll sandbox kill: It is busy.\nEnded 2 of 3.\n' });
   expect(ended).toEqual(['DELETE a', 'DELETE c']);

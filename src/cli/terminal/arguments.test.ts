@@ -9,7 +9,7 @@ const options = {
 const wrong = (message: string) => expect.objectContaining({ code: 'invalid', detail: commandLineDetail, message });
 const parse = (args: string[], operands: string[]) => () => parseArguments(args, options, operands);
 
-test('what an unset variable leaves empty is refused by its name, before anything is asked for', () => {
+test('an operand that an unset variable leaves empty is refused by name, before any request', () => {
   expect(parse([''], ['SANDBOX_ID'])).toThrow(wrong('SANDBOX_ID must not be empty'));
   expect(parse(['a', ''], ['TEMPLATE', '<TAG...>'])).toThrow(wrong('TAG must not be empty'));
   expect(parse(['a', 'b', ''], ['[SANDBOX_ID...]'])).toThrow(wrong('SANDBOX_ID must not be empty'));

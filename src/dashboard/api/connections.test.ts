@@ -4,7 +4,7 @@ import { Connections } from './connections.ts';
 const settled = async (promise: Promise<void>) =>
   (await Promise.race([promise.then(() => true), Bun.sleep(5)])) === true;
 
-test('what is more than a page may hold waits, says so, and begins at the end of another', async () => {
+test('a request beyond the limit of a page waits, says so, and begins when another one ends', async () => {
   const connections = new Connections(2);
   const [first, second, third] = [1, 2, 3].map(() => ({ isShown: () => true }));
   const stop = new AbortController();
@@ -18,7 +18,7 @@ test('what is more than a page may hold waits, says so, and begins at the end of
   expect(await settled(last)).toBe(true);
 });
 
-test('what is shown takes the place of what is not, which waits until it is', async () => {
+test('a visible request takes the place of a hidden one, which waits until it is shown', async () => {
   const connections = new Connections(1);
   const shown = new Set(['a']);
   const signal = new AbortController().signal;
@@ -42,7 +42,7 @@ test('what is shown takes the place of what is not, which waits until it is', as
   expect(await settled(hidden)).toBe(true);
 });
 
-test('who waits in vain is let go', async () => {
+test('a request that is given up while it waits is released', async () => {
   const connections = new Connections(0);
   const stop = new AbortController();
   const waiting = connections.hold({ isShown: () => true }, stop.signal);

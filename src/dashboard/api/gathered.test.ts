@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { gathered } from './gathered.ts';
 
-test('what comes during a run is in the next one, together and once', async () => {
+test('paths that come during a run are in the next one, together and once', async () => {
   const runs: string[][] = [];
   const first = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();

@@ -107,7 +107,7 @@ test('a log that is cut goes on behind its last entry, and says so meanwhile', a
   expect([page.log().isLive, page.log().error, page.numbers()]).toEqual([true, null, [1, 2]]);
 });
 
-test('of a long log the newest entries are shown, and how many there were before', async () => {
+test('the newest entries of a long log are shown, with the number of earlier ones', async () => {
   await using page = await following();
   await page.writes(0, shownMax);
   await page.pass(60);
@@ -119,7 +119,7 @@ test('of a long log the newest entries are shown, and how many there were before
   expect([page.numbers()?.length, page.numbers()?.[0], page.log().dropped]).toEqual([shownMax, 5, 5]);
 });
 
-test('where the oldest are wanted, no more is read than is shown', async () => {
+test('if the oldest entries are wanted, no more is read than is shown', async () => {
   await using page = await following('oldest');
   await page.says('ready', {});
   await page.writes(0, shownMax - 1);

@@ -34,7 +34,7 @@ test('an action of the operator takes the token, and one of people their own', (
   expect(code['curl']).toContain(String.raw`O'\''Hara`);
 });
 
-test('what the document does not have is shown by curl alone', () => {
+test('a request that the document lacks is shown only with curl', () => {
   expect(Object.keys(codeOfCall(document, { method: 'POST', path: '/nowhere' }, origin))).toEqual(['curl']);
 });
 
@@ -52,7 +52,7 @@ const own: ApiDocument = {
   },
 };
 
-test('of paths that fit it is the one with the fewest members, and their values are those of the path', () => {
+test('among matching paths, the one with the fewest members is chosen, with its values', () => {
   const found = (path: string) => operationOf(own, { method: 'GET', path });
   expect(found('/things/new')).toMatchObject({ operation: { operationId: 'getNew' }, values: {} });
   expect(found('/things/a%2Fb')).toMatchObject({ operation: { operationId: 'getThing' }, values: { thingID: 'a/b' } });

@@ -106,7 +106,7 @@ test('what is typed while a file is written is not saved yet, and is written onc
   expect([draft.now().draft, draft.now().conflict, draft.file.content]).toEqual([null, null, 'second']);
 });
 
-test('what is no text can’t be written into', async () => {
+test('only text can be edited', async () => {
   await using draft = await draftOf(new Uint8Array([0, 255, 1]));
   await draft.type('text');
   expect(draft.now().draft).toBeNull();

@@ -19,7 +19,7 @@ test('separated values are rows of cells, whatever is quoted', () => {
   expect(tableOf('main.py', 'a,b')).toBeNull();
 });
 
-test('of a long table its beginning is shown', () => {
+test('only the beginning of a long table is shown', () => {
   const long = tableOf('x.csv', 'a,b\n'.repeat(5_000));
   expect({ rows: long?.rows.length, more: long?.more }).toEqual({ rows: 1_000, more: true });
   const whole = tableOf('x.csv', 'a,b\n'.repeat(1_000));

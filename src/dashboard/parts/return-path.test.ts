@@ -3,7 +3,7 @@ import { pathWithin } from './return-path.ts';
 
 const origin = 'https://atoll.example.org';
 
-test('who has signed in returns to pages of the dashboard', () => {
+test('after sign-in, users only return to pages of the dashboard', () => {
   for (const path of ['/dashboard/sandboxes', '/dashboard/sandboxes/abc/files?path=%2Fa&file=%2Fa%2Fb'])
     expect(pathWithin(path, origin)).toBe(path);
   expect(pathWithin('/dashboard/keys#code', origin)).toBe('/dashboard/keys');

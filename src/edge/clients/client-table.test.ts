@@ -66,7 +66,7 @@ test('load balancers have no share of their own', () => {
   expect(connect(table, '192.0.2.9')).toBeNull();
 });
 
-test('what is idle is kept for a shorter time the fuller the table is', () => {
+test('the fuller the table is, the shorter idle connections are kept', () => {
   const table = new ClientTable({ ...limits, keepAliveTimeoutMs: 1000, crowdedKeepAliveMs: 100 }, false);
   const seats = Array.from({ length: 5 }, () => connect(table, '127.0.0.1', 0));
   table.closeIdle(5000);
@@ -78,7 +78,7 @@ test('what is idle is kept for a shorter time the fuller the table is', () => {
   expect(table.size).toBe(5);
 });
 
-test('what leaves twice leaves once, and nobody is remembered who has nothing open', () => {
+test('leaving twice counts once, and an origin without connections is forgotten', () => {
   const table = new ClientTable(limits, false);
   for (let i = 0; i < 1000; i++) {
     const seat = connect(table, `10.0.${i >> 8}.${i & 255}`)?.seat;

@@ -94,7 +94,7 @@ test('the Host field and the whole target count where the target is a path', () 
   expect([hostOf(head), pathOf(head)]).toEqual(['x', '/a?b']);
 });
 
-test('of fields that begin in the given way, the first line of each passes alone', () => {
+test('only the first line passes of each field with the given prefix', () => {
   const lines = ['GET / HTTP/1.1', 'Host: x', 'Meta-A: 1', 'meta-b: 2', 'META-A: 3', 'Other: 4', 'Other: 5'];
   expect(forwarded(lines, { ...asIs, firstOf: 'meta-' })).toEqual([...lines.toSpliced(4, 1), ...added('x')]);
   expect(forwarded(lines)).toEqual([...lines, ...added('x')]);

@@ -267,7 +267,7 @@ test('a connection serves the next request only when both directions are over, a
   expect([at.upstream.keepMs, kept.upstream.keepMs]).toEqual([Number.POSITIVE_INFINITY, 4000]);
 });
 
-test('who does not read makes the server wait, and lets it go on', () => {
+test('a client that does not read makes the server wait until it does', () => {
   const at = scene();
   at.send(get);
   at.answer('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nab');
@@ -312,7 +312,7 @@ describe('a connection of a client', () => {
     expect(expired(at => at.client.close())).toEqual(['', 'close']);
   });
 
-  test('who closes the sending side still gets the answer; between requests the connection ends', () => {
+  test('a client that closes its sending side still gets the answer; between requests the connection ends', () => {
     const asked = scene();
     asked.send(get);
     asked.client.halfClosed();

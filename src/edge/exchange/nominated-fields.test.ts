@@ -11,7 +11,7 @@ function nominated(...values: string[]): string[] | null {
   return names === null ? null : [...names];
 }
 
-test('what Connection names, in any case and on any line, is of the connection alone', () => {
+test('fields that Connection names, in any case and on any line, do not pass', () => {
   expect(nominated('X-One')).toEqual(['x-one']);
   expect(nominated('close ,  X-One', 'x-Two,keep-alive')).toEqual(['x-one', 'x-two']);
 });

@@ -138,7 +138,7 @@ test('what is cut is broken off for the client', () => {
   expect(now()).toEqual({ client: ['terminate'], upstream: [], taken: 0, user: null });
 });
 
-test('what is over ends no second time, and passes nothing on', () => {
+test('a finished splice does not end twice, and passes nothing on', () => {
   const { client, upstream, splice, now } = spliced();
   splice.cut();
   splice.upstreamClosed(undefined);

@@ -207,7 +207,7 @@ async function plainClient(port: number) {
   return { it, socket, asks, asksFor, resets, sends };
 }
 
-test('what can be no request is answered, and the connection goes on', async () => {
+test('an invalid request is answered, and the connection goes on', async () => {
   const { port, asked } = edge({ answer: 'ok' });
   const { it, asks, asksFor } = await plainClient(port);
   // Then sends what is no protocol.

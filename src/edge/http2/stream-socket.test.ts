@@ -108,7 +108,7 @@ test('what comes through a tunnel passes as it is, and its end is half of the co
   expect(at.heard).toEqual(['abc', '(half closed)']);
 });
 
-test('of a request without a body nothing is listened for', () => {
+test('no body is awaited for a request without one', () => {
   const at = served({ kind: 'none' });
   expect(['data', 'end', 'trailers'].map(event => at.stream.listenerCount(event))).toEqual([0, 0, 0]);
 });

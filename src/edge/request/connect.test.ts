@@ -117,7 +117,7 @@ test('a sandbox that may resume by itself is woken for who may use it, and one t
   expect(textOf(await asks(route('paused', closed), tokens))).toBe('connected');
 });
 
-test('whoever waits for a wake counts for the team, and no more when it is over', async () => {
+test('a request that waits for a wake counts for its team until the wait is over', async () => {
   const woken = Promise.withResolvers<Route>();
   const { asks, inFlight } = scene({ limits: { requestsPerTeamMax: 1 }, wake: () => woken.promise });
   const first = asks(route('paused', { autoResume: true }));

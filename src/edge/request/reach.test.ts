@@ -143,7 +143,7 @@ test('a dial that takes too long is given up, and what it brings is closed', asy
   expect(() => fstatSync(fd)).toThrow('EBADF');
 });
 
-test('who gives up, and a sandbox that is cut, end the wait', async () => {
+test('a departed client and a cut sandbox both end the wait', async () => {
   for (const end of ['client', 'sandbox'] as const) {
     const { reaches, stop, traffic } = scene(1, { dial: () => new Promise(() => {}) });
     const reaching = reaches('http/1.1');
@@ -200,7 +200,7 @@ test('a service that says something else first, or breaks off, does not speak HT
   }
 });
 
-test('who gives up while a service has its moment leaves no connection', async () => {
+test('giving up during the wait for a greeting leaves no connection', async () => {
   const { port, state } = service();
   const { reaches, stop } = scene(port);
   const reaching = reaches(undefined, { hasBody: true });

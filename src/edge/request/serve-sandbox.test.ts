@@ -154,7 +154,7 @@ test('a sandbox that is not found, or not to be used, is told of', async () => {
   expect(closed.took()).toStartWith('HTTP/1.1 403');
 });
 
-test('whoever asks whether a sandbox runs wakes none', async () => {
+test('asking whether a sandbox runs wakes none', async () => {
   const found = route('paused', { autoResume: true });
   for (const [lines, port, wakes] of [
     [get('/health'), agentPort, 0],

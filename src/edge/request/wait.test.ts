@@ -33,7 +33,7 @@ test('what is waited for comes, or fails as it does, and nothing is undone', asy
   await expect(failed).rejects.toThrow('refused');
 });
 
-test('what takes too long is given up, and undone when it comes', async () => {
+test('a result that takes too long is given up, and undone when it comes', async () => {
   const { begin, resolve, undone } = waiting(500);
   const late = begin();
   let isOver = false;
@@ -60,7 +60,7 @@ test('any of the signals ends it, also one that was aborted before', async () =>
   expect(new Wait([AbortSignal.abort()]).signal.aborted).toBe(true);
 });
 
-test('what comes in the very turn in which it is given up is undone too', async () => {
+test('a result that comes in the turn in which it is given up is undone too', async () => {
   const { begin, resolve, abort, undone } = waiting();
   const canceled = begin();
   resolve('just too late');

@@ -137,7 +137,7 @@ test('a connection is not used before it is open', () => {
   expect(() => upstream.sendBuffer).toThrow('before it is open');
 });
 
-test('what fails in a handler breaks the connection off', () => {
+test('an error in a handler breaks the connection off', () => {
   const { bun, done } = connected();
   handlers.error(bun, new Error('ours'));
   expect(done).toEqual(['terminate']);

@@ -200,7 +200,7 @@ onEachDatabase(database => {
     expect(await invitationsOf(parts, team)).toEqual([]);
   });
 
-  test('who may only look sees no credentials in header rules and in addresses of webhooks', async () => {
+  test('a viewer sees no credentials in header rules and in addresses of webhooks', async () => {
     await using platform = await Platform.start({ database, features: { headerRules: true } });
     const { team } = platform;
     const by = async (role: 'viewer' | 'developer') => {
@@ -263,7 +263,7 @@ onEachDatabase(database => {
     expect(await joined[0]).toMatchObject({ code: 'unauthenticated' });
   });
 
-  test('whoever is made an operator no more has lost the rights at the next request', async () => {
+  test('a former operator has lost the rights at the next request', async () => {
     await using platform = await Platform.start({ database });
     const { ask, cookie } = await withOperator(platform);
     const users = (await ask('GET', '/admin/users', { cookie })).body as { userID: string; operator: boolean }[];
@@ -306,7 +306,7 @@ test('a team reads its limits with what is taken, and its admins who changed wha
   expect(new Set(teams)).toEqual(new Set([platform.team.teamId]));
 });
 
-test('what is dangerous takes a session that has proven lately whose it is', async () => {
+test('dangerous operations take a session with a recent proof of identity', async () => {
   await using scene = await Scene.open();
   const proof = routes.filter(route => route.proof);
   expect(proof.length).toBeGreaterThan(10);

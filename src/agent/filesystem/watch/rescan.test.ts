@@ -55,7 +55,7 @@ test('where nothing has changed, nothing is reported', async () => {
   expect([await look(never), forgotten]).toEqual([[], []]);
 });
 
-test('what is new is reported with what is in it, and that its directory changed', async () => {
+test('a new entry is reported with its content, and so is the change of its directory', async () => {
   directory('a');
   file('a/full');
   file('a/empty', '');
@@ -100,7 +100,7 @@ test('another directory in the place of a watched one is a new one', async () =>
   expect(forgotten).toEqual(['a']);
 });
 
-test('a link is an entry and not what it leads to', async () => {
+test('a link is an entry of its own, and is not followed', async () => {
   directory('a');
   symlinkSync('a', join(folder, 'link'));
   const { look } = watched('a');

@@ -137,7 +137,7 @@ test('a tree is watched with all that is made in it later', async () => {
   expect(await told()).toEqual(['create a/z']);
 });
 
-test('what was put into a new directory before it could be watched is told once', async () => {
+test('entries put into a new directory before it could be watched are reported once', async () => {
   const { told } = await watch({ recursive: true });
   mkdirSync(at('a/b/c'), { recursive: true });
   writeFileSync(at('a/full'), 'content');
@@ -254,7 +254,7 @@ const instances = () =>
     }
   }).length;
 
-test('where the kernel has lost events, what has changed is looked for', async () => {
+test('after the kernel has lost events, changes are found by looking', async () => {
   mkdirSync(at('a'));
   // This pump ends when something has happened, as if somebody had killed it; until then it holds its pipe.
   writeInit('/bin/dd bs=4096 count=1 <&3 4>&1 >/dev/null 2>&1');
@@ -268,7 +268,7 @@ test('where the kernel has lost events, what has changed is looked for', async (
   expect(seen).toContain('create a/x');
 });
 
-test('what can’t be watched is refused as what it is', async () => {
+test('a path that can’t be watched is refused with the reason', async () => {
   const before = instances();
   make(at('file'));
   for (const [path, code, message] of [
@@ -305,7 +305,7 @@ test('a watch that has no watch left for a new directory tells what came before,
   await expect(told()).rejects.toMatchObject({ code: 'rate_limited' });
 });
 
-test('what a reader has no room for is looked for when he has', async () => {
+test('changes that a reader has no room for are found by looking once it has', async () => {
   mkdirSync(at('a'));
   const [events, refused]: [string[], PromiseWithResolvers<void>] = [[], Promise.withResolvers()];
   let hasRoom = false;

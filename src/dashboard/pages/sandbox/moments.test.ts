@@ -24,6 +24,6 @@ test('a change says what was changed', () => {
   expect(said('updated')).toBe('Changed');
 });
 
-test('what is not known yet is shown by its name', () => {
+test('an unknown event is shown by its name', () => {
   expect(said('polished')).toBe('sandbox.lifecycle.polished');
 });

@@ -15,7 +15,7 @@ test('rows keep their places and show what they are now', () => {
   expect(hold(['a', 'b', 'c'], [row('c', 2), row('a', 2)])).toEqual({ rows: ['a2', 'b1 gone', 'c2'], waiting: 0 });
 });
 
-test('what is new above waits, and what is new below comes', () => {
+test('new rows above wait, and new rows below appear', () => {
   expect(hold(['b', 'c'], [row('a'), row('b'), row('x'), row('c'), row('d')])).toEqual({
     rows: ['b1', 'c1', 'd1'],
     waiting: 2,

@@ -5,7 +5,7 @@ test('a short list is shown whole', () => {
   expect(rowsToShow(40, rowsInSight(40, -1000, 800))).toEqual({ first: 0, end: 40 });
 });
 
-test('of a long list, what is in sight is shown, wherever it is scrolled to', () => {
+test('the visible rows of a long list are shown, wherever it is scrolled to', () => {
   const [count, rowPx, heightPx] = [10_000, 40, 800];
   for (const beside of [0, 10])
     for (const scrolled of [0, 39, 40, 5_000, 200_123, count * rowPx - heightPx]) {

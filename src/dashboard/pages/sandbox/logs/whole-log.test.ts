@@ -45,7 +45,7 @@ test('it is read page by page to its end, each entry once, and what does not mat
   expect((await read(({ message }) => message.startsWith('line 7\n'))).text.split('\n')).toHaveLength(2);
 });
 
-test('of a longer log its beginning is there, and it is said', async () => {
+test('only the beginning of a longer log is there, and this is said', async () => {
   entries = 2 * wholeLogEntriesMax;
   const { text, isCut } = await read(({ message }) => message.startsWith('line 99999\n'));
   expect({ isCut, last: text.split('\n').at(-2) }).toEqual({

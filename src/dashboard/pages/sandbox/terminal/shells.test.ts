@@ -29,7 +29,7 @@ test('another one is shown beside: one that there is, else a new one', () => {
   expect(split({ numbers: [5], shown: 5 })).toEqual({ numbers: [5, 6], shown: 5, beside: 6 });
 });
 
-test('where one ends the other one stays, and there is one shell at least', () => {
+test('when one shell ends the other one stays, and there is at least one', () => {
   const shells = { numbers: [1, 2, 3], shown: 1, beside: 2 };
   expect(close(shells, 1)).toEqual({ numbers: [2, 3], shown: 2 });
   expect(close(shells, 2)).toEqual({ numbers: [1, 3], shown: 1 });
