@@ -210,7 +210,7 @@ async function plainClient(port: number) {
 test('an invalid request is answered, and the connection goes on', async () => {
   const { port, asked } = edge({ answer: 'ok' });
   const { it, asks, asksFor } = await plainClient(port);
-  // Then sends what is no protocol.
+  // A CONNECT that asks for an unknown protocol.
   const text = (...parts: string[]) =>
     Buffer.concat(parts.map(part => Buffer.from([part.length, ...Buffer.from(part)])));
   const connect = [

@@ -1,6 +1,6 @@
 /** Numbers that look random but follow from a seed, so that every run can be repeated. */
 export type Random = {
-  /** A whole number below `end` (below 2^32). */
+  /** A whole number from 0 up to, not including, `end` (below 2^32). */
   below(end: number): number;
   /** True once in `times`. */
   once(times: number): boolean;
