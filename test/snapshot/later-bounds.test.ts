@@ -1,7 +1,4 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readIfThere } from '../../src/base/small-file.ts';
 import { checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
@@ -11,6 +8,7 @@ import { openSnapshot } from '../../src/node/snapshot/restore.ts';
 import { waitFor } from '../support/process.ts';
 import { bringersLeft, bringersOf, type Bringers } from './support/bringers.ts';
 import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
+import { buildProgram } from './support/program.ts';
 
 // What a sandbox can make the host's process take that brings its memory: support/memory-splitter.c.
 
@@ -24,12 +22,7 @@ const sandboxes = new Set<TestSandbox>();
 
 beforeAll(async () => {
   machine = await startMachine();
-  const made = mkdtempSync(join(tmpdir(), 'atoll-splitter-'));
-  const file = join(made, 'memory-splitter');
-  const source = join(import.meta.dirname, 'support/memory-splitter.c');
-  execFileSync('gcc', ['-O2', '-s', '-Wall', '-Wextra', '-Werror', '-o', file, source]);
-  program = readFileSync(file).toString('base64');
-  rmSync(made, { recursive: true });
+  program = buildProgram('memory-splitter');
 }, 120_000);
 
 afterEach(async () => {

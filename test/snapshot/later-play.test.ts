@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ifThere } from '../../src/base/if-there.ts';
 import { checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
@@ -11,6 +9,7 @@ import { openSnapshot } from '../../src/node/snapshot/restore.ts';
 import { waitFor } from '../support/process.ts';
 import { bringersOf, plansOf, type Bringers } from './support/bringers.ts';
 import { resources, startMachine, type Machine, type TestSandbox } from './support/machine.ts';
+import { buildProgram } from './support/program.ts';
 
 // Programs that know what each page of their memory holds, and play with it while it arrives: support/memory-player.c.
 // A seed decides what each does, and when it is paused. How this interleaves with the arriving memory is left to the
@@ -27,12 +26,7 @@ const sandboxes = new Set<TestSandbox>();
 
 beforeAll(async () => {
   machine = await startMachine();
-  const made = mkdtempSync(join(tmpdir(), 'atoll-player-'));
-  const file = join(made, 'memory-player');
-  const source = join(import.meta.dirname, 'support/memory-player.c');
-  execFileSync('gcc', ['-O2', '-s', '-Wall', '-Wextra', '-Werror', '-o', file, source]);
-  program = readFileSync(file).toString('base64');
-  rmSync(made, { recursive: true });
+  program = buildProgram('memory-player');
 }, 120_000);
 
 afterEach(async () => {
