@@ -12,6 +12,7 @@ import {
 } from '../store/deliveries.ts';
 import type { ClaimedDelivery } from '../store/deliveries.ts';
 import { attemptDelivery } from './attempt.ts';
+import { Places } from './places.ts';
 import { backoffOf } from './settings.ts';
 import type { WebhookRecord } from '../record.ts';
 import type { Clock } from '../../../base/clock.ts';
@@ -24,21 +25,14 @@ import type { WebhookSettings } from './settings.ts';
 type DispatcherDeps = { db: Db; clock: Clock; log: Log; seed: Uint8Array; webhooks: WebhookSettings };
 
 /**
- * Deliveries under way at a time: of one webhook that takes them, of one that failed last, of all that failed, of all
- * together.
- */
-const atOnce = { perWebhook: 4, perFailing: 1, allFailing: 64, all: 256 };
-
-/**
  * Delivers events to webhooks, at least once, those of one subject in order. A receiver that fails or stalls has few
- * places and shares them only with others of its kind, so that it delays nobody else.
+ * places, and no team has more than it leaves to others.
  */
 export class WebhookDispatcher {
   readonly #deps: DispatcherDeps;
   readonly #loop: Loop;
   readonly #stopping = new AbortController();
-  /** By webhook ID: whether it was failing when it began, and how many deliveries are under way. */
-  readonly #busy = new Map<string, { failing: boolean; count: number }>();
+  readonly #places = new Places();
   readonly #work = new Set<Promise<void>>();
 
   private constructor(deps: DispatcherDeps) {
@@ -69,27 +63,22 @@ export class WebhookDispatcher {
 
   async #round(): Promise<void> {
     const { db, clock } = this.#deps;
-    const due = await webhooksDue(db, clock());
-    // Webhooks with the fewest deliveries under way come first.
-    const inTurn = due.toSorted((a, b) => this.#countOf(a.webhookId) - this.#countOf(b.webhookId));
-    for (const webhook of inTurn) {
-      const places = this.#placesFor(webhook);
-      if (places <= 0 || this.#stopping.signal.aborted) continue;
-      for (const sequence of await dueHeads(db, webhook.webhookId, clock(), places))
+    /** With those of its deliveries that may begin, once they were looked for. */
+    const waiting = new Map<WebhookRecord, number[] | null>();
+    for (const webhook of await webhooksDue(db, clock())) waiting.set(webhook, null);
+    while (!this.#stopping.signal.aborted) {
+      const webhook = this.#places.next(waiting.keys());
+      if (webhook === undefined) return;
+      const heads =
+        waiting.get(webhook) ?? (await dueHeads(db, webhook.webhookId, clock(), this.#places.roomFor(webhook)));
+      const sequence = heads.shift();
+      if (sequence === undefined) {
+        waiting.delete(webhook);
+      } else {
+        waiting.set(webhook, heads);
         await this.#begin(webhook, sequence);
+      }
     }
-  }
-
-  #countOf(webhookId: string): number {
-    return this.#busy.get(webhookId)?.count ?? 0;
-  }
-
-  #placesFor({ webhookId, failing }: WebhookRecord): number {
-    const all = [...this.#busy.values()];
-    const total = all.reduce((sum, { count }) => sum + count, 0);
-    const ofFailing = all.reduce((sum, entry) => sum + (entry.failing ? entry.count : 0), 0);
-    const own = (failing ? atOnce.perFailing : atOnce.perWebhook) - this.#countOf(webhookId);
-    return Math.min(own, atOnce.all - total, failing ? atOnce.allFailing - ofFailing : Number.POSITIVE_INFINITY);
   }
 
   async #begin(webhook: WebhookRecord, sequence: number): Promise<void> {
@@ -102,7 +91,7 @@ export class WebhookDispatcher {
       nowUs + (webhooks.timeoutMs + webhooks.claimMarginMs) * 1000,
     );
     if (!claimed) return;
-    this.#busy.set(webhook.webhookId, { failing: webhook.failing, count: this.#countOf(webhook.webhookId) + 1 });
+    const giveBack = this.#places.take(webhook);
     const work = this.#deliver(webhook, claimed)
       // Not recorded: it is tried again when the claim has expired.
       .catch(error =>
@@ -112,9 +101,7 @@ export class WebhookDispatcher {
         }),
       )
       .finally(() => {
-        const count = this.#countOf(webhook.webhookId) - 1;
-        if (count > 0) this.#busy.set(webhook.webhookId, { failing: webhook.failing, count });
-        else this.#busy.delete(webhook.webhookId);
+        giveBack();
         this.#work.delete(work);
         this.#loop.wake();
       });
