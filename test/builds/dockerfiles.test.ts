@@ -187,6 +187,13 @@ const cases: Case[] = [
     shows: ['one\ntwo'],
   },
   {
+    name: 'a cache shown at two places',
+    dockerfile:
+      'FROM debian:12\nRUN --mount=type=cache,target=/a,id=twice --mount=type=cache,target=/b,id=twice echo seen > /a/x && cp /b/x /x',
+    look: 'cat /x',
+    shows: ['seen'],
+  },
+  {
     name: 'a cache for another user',
     dockerfile:
       'FROM debian:12\nRUN useradd -u 1234 app\nUSER app\nRUN --mount=type=cache,target=/owned,uid=1234,gid=1234,mode=0700 touch /owned/x && stat -c "%u:%g:%a" /owned > /tmp/owner',

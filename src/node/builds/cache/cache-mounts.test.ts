@@ -57,10 +57,12 @@ function node() {
     },
   };
   const cacheLocks = new KeyedMutex<string>();
-  const open = (wanted: DockerMount[], teamId = 'a-team') => openCacheMounts(build(teamId), wanted);
-  const build = (teamId: string) =>
+  const open = (wanted: DockerMount[], teamId = 'a-team', signal = new AbortController().signal) =>
+    openCacheMounts(build(teamId, signal), wanted);
+  const build = (teamId: string, signal: AbortSignal) =>
     ({
       request: { teamId },
+      signal,
       cacheLocks,
       layout: { data, mounts },
       disks,
@@ -126,6 +128,27 @@ test('one build at a time has a directory, and two that want the same ones never
   const all = Promise.all(both.map(async opening => (await opening)[Symbol.asyncDispose]()));
   await first[Symbol.asyncDispose]();
   await all;
+});
+
+test('two mounts of one ID show the same directory, and the command does not wait for itself', async () => {
+  const { open, happened } = node();
+  await using opened = await open([cache('a', '/one'), cache('b'), cache('a', '/two')]);
+  const sourceOf = (target: string) => opened.binds.find(bind => bind.target === target)?.source;
+  expect(sourceOf('/one')).toBeString();
+  expect(sourceOf('/two')).toBe(sourceOf('/one')!);
+  expect(sourceOf('/b')).not.toBe(sourceOf('/one')!);
+  expect(happened).toEqual(['create 10240', 'create 10240']);
+});
+
+test('a build that is cancelled waits for no directory, and keeps none from the next one', async () => {
+  const { open } = node();
+  const first = await open([cache('a')]);
+  const cancel = new AbortController();
+  const waiting = open([cache('b'), cache('a')], 'a-team', cancel.signal);
+  cancel.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'canceled' });
+  await first[Symbol.asyncDispose]();
+  await using _ = await open([cache('a'), cache('b')]);
 });
 
 test('a disk from before the host’s last start is read through before it is used', async () => {

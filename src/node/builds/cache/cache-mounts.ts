@@ -3,6 +3,7 @@ import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { KeyedMutex } from '../../../base/concurrency/keyed-mutex.ts';
+import { unlessAborted } from '../../../base/concurrency/unless-aborted.ts';
 import { sha256Hex } from '../../../base/crypto/secret.ts';
 import type { DockerMount } from '../../../protocol/build.ts';
 import type { Layout } from '../../layout.ts';
@@ -27,32 +28,47 @@ export function cacheMountsDirOf({ data }: Pick<Layout, 'data'>): string {
 
 /**
  * Opens the directories of `RUN --mount=type=cache`: each is a disk of its own, kept for later builds of the same
- * team. One build at a time uses a directory; the others wait.
+ * team. One build at a time uses a directory; the others wait. Mounts of one ID show the same directory.
  */
 export async function openCacheMounts(
-  build: DiskWork & Pick<Build, 'request' | 'cacheLocks' | 'layout'>,
+  build: DiskWork & Pick<Build, 'request' | 'cacheLocks' | 'layout' | 'signal'>,
   mounts: DockerMount[],
 ): Promise<CacheMounts> {
-  const { request, cacheLocks } = build;
+  const { request } = build;
   await using opened = new AsyncDisposableStack();
   const binds: CacheMounts['binds'] = [];
-  // All builds open them in the same order, so that two never wait for each other.
-  for (const { target, id } of mounts.filter(mount => mount.kind === 'cache').sort((a, b) => (a.id < b.id ? -1 : 1))) {
-    const name = nameOf(request.teamId, id);
-    opened.use(await cacheLocks.lock(name));
+  const byName = Map.groupBy(
+    mounts.filter(mount => mount.kind === 'cache'),
+    ({ id }) => nameOf(request.teamId, id),
+  );
+  // All builds open them in the same order, so that two never wait for each other, and each once, so that none waits
+  // for itself.
+  for (const [name, shownAt] of [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    opened.use(await lock(build, name));
     const dir = cacheMountsDirOf(build.layout);
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     const image = join(dir, `${name}.img`);
     const point = join(build.layout.mounts, `cache-${name}`);
-    makeRoomFor(dir, name, cacheLocks);
+    makeRoomFor(dir, name, build.cacheLocks);
     await openDisk(build, image, point);
     opened.defer(() => build.disks.close(point));
     // Marks it as used now, whatever is written there.
     utimesSync(image, new Date(), new Date());
-    binds.push({ source: join(point, shown), target });
+    binds.push(...shownAt.map(({ target }) => ({ source: join(point, shown), target })));
   }
   const disposal = opened.move();
   return { binds, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+/** Waits for a directory until the build is cancelled. */
+async function lock({ cacheLocks, signal }: Pick<Build, 'cacheLocks' | 'signal'>, name: string): Promise<Disposable> {
+  const locked = cacheLocks.lock(name);
+  try {
+    return await unlessAborted(locked, signal, 'nobody waits for the cache directory any more');
+  } catch (error) {
+    void locked.then(late => late[Symbol.dispose]());
+    throw error;
+  }
 }
 
 type DiskWork = Pick<Build, 'disks' | 'helper' | 'nodeLog'>;
