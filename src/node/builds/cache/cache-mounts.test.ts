@@ -215,6 +215,15 @@ test('the directory of a team that was unused for the longest makes room for ano
   expect(names.filter(name => !images().includes(name))).toEqual([names[0]!, names[2]!]);
 });
 
+test('builds that make directories at the same moment get no more of them together', async () => {
+  const { open, images } = node();
+  const all = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => open([cache(`new${index}`)])));
+  const refused = all.filter(({ status }) => status === 'rejected');
+  for (const { reason } of refused as PromiseRejectedResult[]) expect(reason).toMatchObject({ code: 'no_space' });
+  expect([images().length, refused.length]).toEqual([16, 4]);
+  for (const opened of all) if (opened.status === 'fulfilled') await opened.value[Symbol.asyncDispose]();
+});
+
 test('if all directories of a team are in use there is no room, and those of others are not touched', async () => {
   const { open, used, images } = node();
   await used('of another', 'team');

@@ -49,8 +49,12 @@ export async function openCacheMounts(
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     const image = join(dir, `${name}.img`);
     const point = join(build.layout.mounts, `cache-${name}`);
-    makeRoomFor(dir, name, build.cacheLocks);
-    await openDisk(build, image, point);
+    {
+      // One at a time of a team: others would not see the directory that is being made, and take its room.
+      using _ = await lock(build, teamOf(name));
+      makeRoomFor(dir, name, build.cacheLocks);
+      await openDisk(build, image, point);
+    }
     opened.defer(() => build.disks.close(point));
     // Marks it as used now, whatever is written there.
     utimesSync(image, new Date(), new Date());
@@ -60,7 +64,7 @@ export async function openCacheMounts(
   return { binds, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-/** Waits for a directory until the build is cancelled. */
+/** Waits for a directory, or the turn of its team, until the build is cancelled. */
 async function lock({ cacheLocks, signal }: Pick<Build, 'cacheLocks' | 'signal'>, name: string): Promise<Disposable> {
   const locked = cacheLocks.lock(name);
   try {
@@ -115,14 +119,14 @@ function nameOf(teamId: string, id: string): string {
   return sha256Hex(teamId).slice(0, teamCharacters) + sha256Hex(JSON.stringify([teamId, id])).slice(0, 32);
 }
 
+const teamOf = (name: string) => name.slice(0, teamCharacters);
+
 /**
  * When a team has too many directories, removes the one that was unused for the longest. Errors: `no_space` if all are
  * in use.
  */
 function makeRoomFor(dir: string, name: string, inUse: KeyedMutex<string>): void {
-  const others = readdirSync(dir).filter(
-    other => other.startsWith(name.slice(0, teamCharacters)) && other !== `${name}.img`,
-  );
+  const others = readdirSync(dir).filter(other => other.startsWith(teamOf(name)) && other !== `${name}.img`);
   if (others.length < perTeamMax) return;
   const idle = others
     .filter(other => !inUse.has(other.slice(0, -'.img'.length)))
