@@ -138,6 +138,28 @@ test('control speaks with nobody but the node, by the certificate that it gave i
   }
 });
 
+test('strangers who only connect keep no process of control away', async () => {
+  const { authority, place, served } = countingNode();
+  const ended: number[] = [];
+  const strangers: Bun.Socket<undefined>[] = [];
+  for (let number = 0; number < 300; number++)
+    strangers.push(
+      await Bun.connect({
+        hostname: place.host,
+        port: place.port,
+        socket: { data() {}, error() {}, close: () => void ended.push(number) },
+      }),
+    );
+  const channel = await openTls(place, authority.control('api'), () => {});
+  expect(channel).toBeDefined();
+  // Those that have waited longest gave way.
+  expect(ended.length).toBeGreaterThan(0);
+  expect(Math.max(...ended)).toBeLessThan(200);
+  channel?.close();
+  for (const stranger of strangers) stranger.terminate();
+  served.stop();
+});
+
 test('a node goes on with a new certificate at the same port', async () => {
   const { authority, identity, place, served } = countingNode();
   const next = authority.node(nodeId);

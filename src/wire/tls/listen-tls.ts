@@ -9,8 +9,10 @@ import { TlsChannel } from './tls-channel.ts';
 /** How a node proves who it is, and whom it trusts. */
 export type NodeIdentity = CertificatePair & { /** PEM of the cluster's authority. */ authority: string };
 
-/** Connections open at a time: a few for each process of each replica. */
+/** Connections of control open at a time: a few for each process of each replica. */
 const tlsConnectionsMax = 256;
+/** Connections of peers that have not proved yet who they are; one more ends the one that has waited longest. */
+const strangersMax = 128;
 /** Longest time for a stranger to prove its identity, milliseconds. */
 const handshakeTimeoutMs = 10_000;
 
@@ -61,24 +63,30 @@ export function listenTls(
 /** Admits peers that prove to be control, and serves each on its own channel. `peers`: all that are open. */
 function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Backlog): Bun.SocketHandler<Peer> {
   const { log } = served;
+  const strangers = new Set<Bun.Socket<Peer>>();
   const budgets = { api: new CallBudget(), edge: new CallBudget() };
   const waiting = { api: new WaitingBytes(), edge: new WaitingBytes() };
   return {
     open(socket) {
       socket.data = { timer: setTimeout(() => socket.terminate(), handshakeTimeoutMs) };
       peers.add(socket);
-      if (peers.size > tlsConnectionsMax) {
-        log.warn('too many connections to the port of this node', { tlsConnectionsMax });
-        socket.terminate();
-      }
+      strangers.add(socket);
+      // Control proves itself at once: those that wait are others, and must not keep it away.
+      const [longest] = strangers;
+      if (strangers.size > strangersMax) longest?.terminate();
     },
     handshake(socket) {
       clearTimeout(socket.data.timer);
+      strangers.delete(socket);
       // In some versions of the runtime, the callback's own argument reports a wrong certificate as a success.
       const { authorized } = socket as unknown as { authorized: boolean };
       const role = authorized ? controlRoleOf(socket.getPeerCertificate()?.subjectaltname) : undefined;
       if (!role) {
         log.warn('a stranger connected to the port of this node', { address: socket.remoteAddress });
+        return void socket.terminate();
+      }
+      if (peers.size - strangers.size > tlsConnectionsMax) {
+        log.warn('too many connections to the port of this node', { tlsConnectionsMax });
         return void socket.terminate();
       }
       socket.setNoDelay(true);
@@ -94,6 +102,7 @@ function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Back
     drain: socket => socket.data?.channel?.drained(),
     close(socket) {
       peers.delete(socket);
+      strangers.delete(socket);
       clearTimeout(socket.data?.timer);
       socket.data?.channel?.closed();
     },
