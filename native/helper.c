@@ -278,7 +278,7 @@ static const struct {
     {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"disk-used", 1, opDiskUsed}, {"layer-mount", 3, opLayerMount},
     {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind}, {"size-shared-memory", 2, opSizeSharedMemory},
     {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView}, {"seal", 2, opSeal},
-    {"name-host", 2, opNameHost}, {"overlay-mount", 5, opOverlayMount}, {"mapped-mount", 3, opMappedMount}, {"access-up", 7, opAccessUp},
+    {"name-host", 2, opNameHost}, {"overlay-mount", 5, opOverlayMount}, {"mapped-mount", 3, opMappedMount}, {"restrict", 1, opRestrict}, {"access-up", 7, opAccessUp},
 };
 
 static void carryOut(char *line, size_t length) {

@@ -57,6 +57,7 @@ int opAccessUp(struct request *, struct failure *);
 int opView(struct request *, struct failure *); // view.c
 int opOverlayMount(struct request *, struct failure *); // snapshot-overlay.c
 int opMappedMount(struct request *, struct failure *);
+int opRestrict(struct request *, struct failure *);
 
 // A detached copy of the mount at `path` whose owners appear shifted into the user namespace; -1 with errno.
 int openIdmapped(const char *path, int userns, uint64_t attributes); // root.c

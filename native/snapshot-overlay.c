@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "helper.h"
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -71,5 +72,46 @@ int opMappedMount(struct request *r, struct failure *f) {
   if (tree < 0) return errno = error, fail(f, r->argument[1]);
   int result = syscall(SYS_move_mount, tree, "", AT_FDCWD, r->argument[2], MOVE_MOUNT_F_EMPTY_PATH) < 0 ? fail(f, r->argument[2]) : 0;
   close(tree);
+  return result;
+}
+
+static uint64_t attributesOf(const char *flags) {
+  static const struct { const char *name; uint64_t attribute; } known[] = {
+      {"ro", MOUNT_ATTR_RDONLY}, {"nosuid", MOUNT_ATTR_NOSUID}, {"nodev", MOUNT_ATTR_NODEV}, {"noexec", MOUNT_ATTR_NOEXEC}};
+  uint64_t attributes = 0;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strstr(flags, known[i].name)) attributes |= known[i].attribute;
+  return attributes;
+}
+
+static int restrictMount(int root, const char *flags, const char *point) {
+  struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+  struct mount_attr attributes = {.attr_set = attributesOf(flags)};
+  int fd = syscall(SYS_openat2, root, point, &how, sizeof how);
+  if (fd < 0) return -1;
+  int result = syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes), error = errno;
+  close(fd);
+  return errno = error, result;
+}
+
+// restrict pid [flags point]...: restricts mounts of a sandbox that was restored and does not run yet. `flags`: out of
+// ro, nosuid, nodev and noexec, separated by commas.
+int opRestrict(struct request *r, struct failure *f) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%s/ns/mnt", r->argument[0]);
+  int mounts = open(path, O_RDONLY | O_CLOEXEC);
+  snprintf(path, sizeof path, "/proc/%s/root", r->argument[0]);
+  int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), result = -1;
+  if (mounts < 0 || root < 0 || own < 0) fail(f, "namespaces");
+  else if (setns(mounts, CLONE_NEWNS) < 0) fail(f, "setns");
+  else {
+    result = 0;
+    for (char **pair = r->argument + 1; result == 0 && pair[0] && pair[1]; pair += 2)
+      if (restrictMount(root, pair[0], pair[1]) < 0) result = fail(f, pair[1]);
+    if (setns(own, CLONE_NEWNS) < 0) exit(3); // never go on in a stranger's namespace
+  }
+  if (mounts >= 0) close(mounts);
+  if (root >= 0) close(root);
+  if (own >= 0) close(own);
   return result;
 }

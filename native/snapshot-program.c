@@ -21,9 +21,7 @@
 #include "netlink.h"
 #include <linux/inet_diag.h>
 #include <linux/magic.h>
-#include <linux/mount.h>
 #include <linux/netlink.h>
-#include <linux/openat2.h>
 #include <linux/sock_diag.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -195,34 +193,6 @@ static int learnKernel(const char *directory, char **argument) {
   return 0;
 }
 
-// ---- protect
-
-static uint64_t attributesOf(const char *flags) {
-  static const struct { const char *name; uint64_t attribute; } known[] = {
-      {"ro", MOUNT_ATTR_RDONLY}, {"nosuid", MOUNT_ATTR_NOSUID}, {"nodev", MOUNT_ATTR_NODEV}, {"noexec", MOUNT_ATTR_NOEXEC}};
-  uint64_t attributes = 0;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strstr(flags, known[i].name)) attributes |= known[i].attribute;
-  return attributes;
-}
-
-static int protect(const char *pid, char **argument) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%s/ns/mnt", pid);
-  int namespace = open(path, O_RDONLY | O_CLOEXEC);
-  snprintf(path, sizeof path, "/proc/%s/root", pid);
-  int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (namespace < 0 || root < 0 || setns(namespace, CLONE_NEWNS) < 0) return complain(path);
-  struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
-  for (; argument[0] && argument[1]; argument += 2) {
-    struct mount_attr attributes = {.attr_set = attributesOf(argument[0])};
-    int fd = syscall(SYS_openat2, root, argument[1], &how, sizeof how);
-    if (fd < 0 || syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) return complain(argument[1]);
-    close(fd);
-  }
-  return 0;
-}
-
 // ----
 
 int snapshotProgram(int count, char **argument) {
@@ -235,7 +205,6 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "undo-dump") && count > 3) return undoDump(argument[2], argument[3]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
   if (!strcmp(name, "learn-kernel") && count > 3) return learnKernel(argument[2], argument + 3);
-  if (!strcmp(name, "protect")) return protect(argument[2], argument + 3);
   if (!strcmp(name, "bring-later")) return bringLater(argument[2]);
   if (!strcmp(name, "verify-now")) return verifyNow(argument[2]);
   if (!strcmp(name, "wait-later")) return waitForLater(argument[2]);

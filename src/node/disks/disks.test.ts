@@ -125,8 +125,15 @@ test('a machine without another device is full, and other trouble is what it is'
   }
 });
 
-test('an image is copied, or the error names it', async () => {
-  const { helper } = helperOf();
+test('the helper copies a small image itself', async () => {
+  const { helper, asked, programs } = helperOf();
+  writeFileSync(at('from'), 'content');
+  await copyImage(helper, { from: at('from'), to: at('to'), what: 'the disk' });
+  expect([asked, programs]).toEqual([['disk-create from to'], []]);
+});
+
+test('an image that the helper can’t copy is copied, or the error names it', async () => {
+  const { helper } = helperOf(() => new Error('failed'));
   writeFileSync(at('from'), 'content');
   await copyImage(helper, { from: at('from'), to: at('to'), what: 'the disk' });
   expect(readFileSync(at('to'), 'utf8')).toBe('content');

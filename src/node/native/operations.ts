@@ -93,6 +93,12 @@ export const operations = {
     source,
     at,
   ]),
+  restrict: operation(
+    ({ pid, mounts }: { pid: number; mounts: readonly { restrictions: string[]; point: string }[] }) => [
+      pid,
+      ...mounts.flatMap(({ restrictions, point }) => [restrictions.join(','), point]),
+    ],
+  ),
   // native/view.c
   view: operation(({ at, layers }: { at: string; layers: readonly string[] }) => [at, ...layers]),
   // native/link.c

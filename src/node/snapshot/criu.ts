@@ -105,15 +105,16 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const last = run.stages['pre-resume'] ? ['ATOLL_CRIU_PRE_RESUME=1'] : [];
   const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
   const alone = run.command === 'dump' ? ['ATOLL_CRIU_GOES_ON=1'] : [];
-  const environment = ['env', ...paths, ...last, ...alone, ...childrenEnd(helperBinary), ...owner];
+  const environment = [...paths, ...last, ...alone, ...childrenEnd(helperBinary), ...owner];
   const groups = run.groups ? [`ATOLL_GROUPS=${run.groups.join(' ')}`] : [];
-  const argv = [...environment, ...groups, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
+  const argv = [...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const bounded = run.cpuSeconds === undefined ? argv : ['prlimit', `--cpu=${run.cpuSeconds}`, ...argv];
   const started = run.memoryLater ? ['ATOLL_MEMORY_LATER=1', helperBinary, 'with-faults', ...bounded] : bounded;
   try {
     const kind = run.command === 'dump' ? 'dump' : 'start';
     const { teamId, onPlace } = run;
-    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind, teamId, onPlace });
+    const options = { timeoutMs: runTimeoutMs, kind, teamId, onPlace } as const;
+    const { status, output } = await helper.spawn([...environment, ...groups, ...started], options);
     // If CRIU was killed in a stage, the stage still runs: only after its end is it known what it has done to the
     // sandbox.
     await listener.settled();

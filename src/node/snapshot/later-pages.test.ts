@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lookThrough } from './images/image-file.ts';
@@ -37,6 +37,13 @@ function mappingsOf(pid: number, mappings: Mapping[]): void {
   writeFileSync(join(snapshot(), `mm-${pid}.img`), Buffer.concat([Buffer.from('magic..!'), ...parts]));
 }
 
+/** An image with so many bytes of pages. */
+function pagesOf(pagesId: number, bytes: number): void {
+  const file = join(snapshot(), `pages-${pagesId}.img`);
+  writeFileSync(file, '');
+  truncateSync(file, bytes);
+}
+
 /** A list of pages as CRIU writes it, and the link to it that a restore begins with. */
 function listOf(
   pid: number,
@@ -45,6 +52,8 @@ function listOf(
   mappings: Mapping[] = [],
 ): void {
   mappingsOf(pid, mappings);
+  const bytesOfAll = pieces.reduce((sum, { bytes }) => sum + bytes, 0);
+  pagesOf(pagesId, bytesOfAll);
   const entries = pieces.map(({ at, bytes, flags = present | mayBeLater }) => [
     number(1, at),
     number(2, bytes / 4096),
@@ -179,6 +188,7 @@ test('pages of an earlier CRIU’s lists are counted, shared memory’s lists ar
   const messages = [[number(1, 1)], fields].map(message => encodeFields(message));
   const parts = messages.flatMap(message => [new Uint8Array(new Uint32Array([message.length]).buffer), message]);
   mappingsOf(1, []);
+  pagesOf(1, 64 * MiB);
   for (const name of ['pagemap-1.img', 'pagemap-shmem-5.img']) {
     writeFileSync(join(snapshot(), name), Buffer.concat([Buffer.from('magic..!'), ...parts]));
     linkSync(join(snapshot(), name), join(links(), name));

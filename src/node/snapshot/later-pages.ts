@@ -67,6 +67,8 @@ export async function chooseLaterPages(
   const all = new Set(await readdir(directory));
   const names = [...all].filter(name => /^pagemap-\d+\.img$/.test(name));
   if (!names.every(name => all.has(mappingsOf(name)))) return null;
+  const pages = [...all].filter(name => /^pages-\d+\.img$/.test(name));
+  if ((await bytesOfFiles(directory, pages)) < measure.sandboxBytes) return null;
   if ((await bytesOfFiles(directory, names)) > listBytesMax) return null;
   if ((await bytesOfFiles(directory, names.map(mappingsOf))) > mappingsBytesMax) return null;
   const lists: List[] = [];

@@ -1,6 +1,6 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { AtollError } from '../../base/error.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import { withoutPlaces } from '../../base/process/without-places.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
@@ -14,8 +14,6 @@ import { looserMounts, sourceOption, type SandboxMount } from './mounts.ts';
 import { diskFile, readManifest, type Manifest } from './manifest.ts';
 import { damaged, memorySumsFile, verifyChecksums } from './checksums.ts';
 import { mapToHostIds } from './user-namespace.ts';
-
-const protectTimeoutMs = 10_000;
 
 /** A snapshot that was found whole; its memory is not checked yet. */
 export type OpenSnapshot = {
@@ -204,19 +202,14 @@ function requireRestorable({ memory, madeBy }: Manifest): void {
 }
 
 /** Before a process of the sandbox runs, makes the mounts read-only again that were read-only. */
-async function restrictMounts({ helper, helperBinary }: CriuHost, pid: number, wanted: SandboxMount[]): Promise<void> {
+async function restrictMounts({ helper }: CriuHost, pid: number, wanted: SandboxMount[]): Promise<void> {
   const mountinfo = () => readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
   const looser = looserMounts(wanted, mountinfo());
   if (looser.length === 0) return;
-  const argv = [
-    helperBinary,
-    'protect',
-    String(pid),
-    ...looser.flatMap(({ point, restrictions }) => [restrictions.join(','), point]),
-  ];
-  const { status, output } = await helper.spawn(argv, { timeoutMs: protectTimeoutMs });
-  if (status !== 0)
-    throw new AtollError('unavailable', `a mount of the sandbox can't be protected: ${withoutPlaces(output)}`);
+  await helper.call('restrict', { pid, mounts: looser }).catch((cause: unknown) => {
+    const reason = withoutPlaces(messageOf(cause));
+    throw new AtollError('unavailable', `a mount of the sandbox can't be protected: ${reason}`, { cause });
+  });
   const left = looserMounts(wanted, mountinfo());
   if (left.length > 0)
     throw new AtollError(

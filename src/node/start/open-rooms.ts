@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { cpus, setPriority } from 'node:os';
 import { createFairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
 import { createSemaphore } from '../../base/concurrency/semaphore.ts';
-import { SingleFlight } from '../../base/concurrency/single-flight.ts';
+import { SharedWhileUsed } from '../../base/concurrency/shared-while-used.ts';
 import { messageOf } from '../../base/error.ts';
 import { platformNiceness } from '../../base/process/niceness.ts';
 import { keepAgent } from '../agent-client/copy.ts';
@@ -122,7 +122,7 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
     drivers: openDrivers({ ...host, hostname, runscDir: options.runscDir }, options.driver),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     incidents,
-    openings: new SingleFlight<string, OpenSnapshot>(),
+    openings: new SharedWhileUsed<string, OpenSnapshot>(),
     starts: createFairSemaphore(startsPerCore * cpus().length, startsPerCore),
     removals: createSemaphore(removalsAtOnce),
     frozenMs: options.frozenMs ?? defaultFrozenMs,

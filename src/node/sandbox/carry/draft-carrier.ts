@@ -14,7 +14,7 @@ import {
   type CheckpointSupport,
 } from '../keep/checkpoint-support.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
-import { allocatedBytes } from '../snapshot/copy-disk.ts';
+import { allocatedBytes } from '../../disks/allocated-bytes.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
 import { Arrivals } from './arrivals.ts';
 import { type CarryParts, requireNoVolumes } from './carrier.ts';

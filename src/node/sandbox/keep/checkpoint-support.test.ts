@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../../base/error.ts';
 import { slotOf } from '../../layout.ts';
-import { allocatedBytes } from '../snapshot/copy-disk.ts';
+import { allocatedBytes } from '../../disks/allocated-bytes.ts';
 import { checkpointFailed } from '../../snapshot/criu.ts';
 import { checkpointBytes, explainCheckpoint, explainRestore } from './checkpoint-support.ts';
 

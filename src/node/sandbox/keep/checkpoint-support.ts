@@ -8,7 +8,7 @@ import { checkpointFailed } from '../../snapshot/criu.ts';
 import { namelessBytes } from '../../snapshot/nameless-files.ts';
 import type { RestoreHost } from '../../snapshot/restore.ts';
 import type { Processes } from '../slot/processes.ts';
-import { allocatedBytes } from '../snapshot/copy-disk.ts';
+import { allocatedBytes } from '../../disks/allocated-bytes.ts';
 
 /** What checkpoints the processes of sandboxes on this node, or why nothing does. */
 export type CheckpointSupport = { supported: true; host: RestoreHost } | { supported: false; reason: string };

@@ -1,11 +1,8 @@
-import { mkdtempSync, statSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Disks } from '../../disks/disks.ts';
 import type { Layout } from '../../layout.ts';
-
-/** Unit of `st_blocks`, whatever the file system's blocks are. Source: stat(2). */
-const sectorBytes = 512;
 
 /** A mounted copy of a disk, until disposal. */
 export type DiskCopy = AsyncDisposable & {
@@ -28,9 +25,4 @@ export async function mountDiskCopy(
   await disks.open(image, mountPoint);
   const disposal = undo.move();
   return { mountPoint, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
-}
-
-/** How much of the host's disk a sparse file takes. */
-export function allocatedBytes(file: string): number {
-  return statSync(file).blocks * sectorBytes;
 }

@@ -27,7 +27,8 @@ import { syncDisk } from '../keep/disk.ts';
 import type { Processes } from '../slot/processes.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
 import { volatile } from '../start/empty-volatile.ts';
-import { allocatedBytes, mountDiskCopy, type DiskCopy } from './copy-disk.ts';
+import { allocatedBytes } from '../../disks/allocated-bytes.ts';
+import { mountDiskCopy, type DiskCopy } from './copy-disk.ts';
 import { deleteSnapshot, snapshotOf, type SnapshotFacts } from './snapshot-store.ts';
 
 /**

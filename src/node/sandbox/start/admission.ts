@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { diskFile } from '../../snapshot/manifest.ts';
 import type { Space } from '../../space/space.ts';
-import { allocatedBytes } from '../snapshot/copy-disk.ts';
+import { allocatedBytes } from '../../disks/allocated-bytes.ts';
 
 /** What a new sandbox must leave of the host's memory, beyond its own smallest need. */
 const memoryReserveBytes = 512 * 1024 ** 2;

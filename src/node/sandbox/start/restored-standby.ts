@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import type { SharedWhileUsed } from '../../../base/concurrency/shared-while-used.ts';
 import type { SandboxResources, TemplateImage } from '../../../protocol/node.ts';
 import { agentAt } from '../../agent-client/copy.ts';
 import { warmAgent } from '../../agent-client/call.ts';
@@ -36,14 +36,12 @@ export type BeginningParts = RestoredParts &
     layers: Layers;
     disks: Disks;
     checkpoints: CheckpointSupport;
-    /**
-     * Checks of snapshots under way, by snapshot ID: sandboxes that begin with one at the same time share one check.
-     */
-    openings: SingleFlight<string, OpenSnapshot>;
+    /** By snapshot ID: sandboxes that begin with a snapshot while others do share one check of it. */
+    openings: SharedWhileUsed<string, OpenSnapshot>;
   };
 
-/** A snapshot that was found whole, and the identity that its processes know. */
-type Opened = {
+/** A snapshot that was found whole, until disposal, and the identity that its processes know. */
+type Opened = Disposable & {
   host: RestoreHost;
   snapshot: OpenSnapshot;
   facts: Omit<SnapshotFacts, 'layers'>;
@@ -57,12 +55,17 @@ export async function openBeginning(
   { driver, snapshotId, image }: SnapshotBeginning,
 ): Promise<Opened> {
   const host = requireCheckpoints(checkpoints, driver);
-  const snapshot = await openings.run(snapshotId, () => openSnapshot(host, snapshotOf(layout, snapshotId)));
+  const opening = await openings.use(snapshotId, () => openSnapshot(host, snapshotOf(layout, snapshotId)));
+  const snapshot = opening.value;
   // Only takeSnapshot writes them.
   const { layers, ...facts } = snapshot.manifest.facts as SnapshotFacts;
   const hasDisk = existsSync(join(snapshot.directory, diskFile));
   const agentDir = agentAt(layout.agents, facts.agentDir);
-  return { host, snapshot, facts: { ...facts, agentDir }, image: hasDisk ? { ...image, layers } : image };
+  const end = () => opening[Symbol.dispose]();
+  return {
+    ...{ host, snapshot, facts: { ...facts, agentDir }, image: hasDisk ? { ...image, layers } : image },
+    [Symbol.dispose]: end,
+  };
 }
 
 /** Makes the disk of a sandbox that begins with a snapshot. */
@@ -112,7 +115,8 @@ async function rootedStandby(parts: BeginningParts, { driver, image, resources }
 
 async function restoreStandby(parts: BeginningParts, beginning: SnapshotBeginning): Promise<RestoredStandby> {
   const { driver, resources } = beginning;
-  const { host, snapshot, facts, image } = await openBeginning(parts, beginning);
+  using opened = await openBeginning(parts, beginning);
+  const { host, snapshot, facts, image } = opened;
   const started = await restoreProcesses(parts, host, {
     ...facts,
     frozen: true,

@@ -140,10 +140,11 @@ async function startFromSnapshot(
   const { sandboxId } = order;
   const started = await startWaiting(parts, order, beginning, 'restored');
   if (started) return started;
-  const { host, snapshot, facts, image: ownImage } = await openBeginning(parts, beginning);
+  using opened = await openBeginning(parts, beginning);
+  const { host, snapshot, facts, image: ownImage } = opened;
   parts.records.keptOf(sandboxId);
   await makeBeginningsDisk(parts, snapshot, beginning, parts.records.diskOf(sandboxId));
-  return startSandbox(
+  return await startSandbox(
     parts,
     { ...order, image: ownImage },
     { kind: 'memory', host, snapshot, ...facts, beforeRun: async () => {} },
