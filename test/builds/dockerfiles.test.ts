@@ -180,6 +180,11 @@ const cases: Case[] = [
     fails: 'where several files are copied, the destination must be there or end in /',
   },
   {
+    name: 'sources that stand for more together than an instruction may',
+    dockerfile: `FROM debian:12\nENV A=${'x'.repeat(65_000)}\nCOPY --from=debian:12 ${'$A '.repeat(20)}/x/`,
+    fails: 'what variables stand for is longer than 1048576 characters',
+  },
+  {
     name: 'a cache that outlives the build',
     dockerfile:
       'FROM debian:12\nRUN --mount=type=cache,target=/var/cache/app,id=kept echo one >> /var/cache/app/log && cp /var/cache/app/log /log1\nRUN --mount=type=cache,target=/elsewhere,id=kept --mount=type=tmpfs,target=/scratch echo two >> /elsewhere/log; cp /elsewhere/log /log2; touch /scratch/x',

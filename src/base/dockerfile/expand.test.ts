@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { expandText, expandWord } from './expand.ts';
+import { expandText, expandWord, expandWords } from './expand.ts';
 
 const lookUp = (name: string) => ({ A: 'a', EMPTY: '', SPACE: 'x y' })[name];
 
@@ -83,4 +83,17 @@ test.each([
   expandText(word.repeat(8), () => undefined);
   // With quadratic time, each would take several seconds.
   expect(cpuMs() - startedMs).toBeLessThan(2_000);
+});
+
+test('the words of one instruction stand for a mebibyte together at most', () => {
+  const long = (name: string) => (name === 'LONG' ? 'x'.repeat(1 << 16) : undefined);
+  expect(expandWords(['a', '$LONG', "'$LONG'"], long).map(word => word.length)).toEqual([1, 1 << 16, 5]);
+  expect(
+    expandWords(
+      Array.from({ length: 16 }, () => '$LONG'),
+      long,
+    ),
+  ).toHaveLength(16);
+  const tooLong = 'what variables stand for is longer than 1048576 characters';
+  expect(() => expandWords([...Array.from({ length: 16 }, () => '$LONG'), 'a'], long)).toThrow(tooLong);
 });

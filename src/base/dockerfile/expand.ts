@@ -4,6 +4,8 @@ import { AtollError } from '../error.ts';
 export const wordCharactersMax = 65_536;
 /** Characters of inline content in a file, before and after expansion. */
 export const textCharactersMax = 1 << 20;
+/** Characters of all words of one instruction after expansion: each may be a variable that is long. */
+const wordsCharactersMax = 1 << 20;
 /** Nesting of defaults within defaults. */
 const nestingMax = 16;
 
@@ -20,6 +22,17 @@ type Reading = { text: string; at: number; lookUp: LookUp; charactersMax: number
  */
 export function expandWord(word: string, lookUp: LookUp): string {
   return expand({ text: word, at: 0, lookUp, charactersMax: wordCharactersMax, quotes: true });
+}
+
+/** Expands the words of one instruction. Errors: as above, also for words that are too long together. */
+export function expandWords(words: readonly string[], lookUp: LookUp): string[] {
+  let characters = 0;
+  return words.map(word => {
+    const expanded = expandWord(word, lookUp);
+    characters += expanded.length;
+    assertLength(characters, wordsCharactersMax);
+    return expanded;
+  });
 }
 
 /** Replaces variables alone, for text in which quotes mean nothing, such as a here-document. Errors: as above. */

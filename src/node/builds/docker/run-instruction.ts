@@ -7,7 +7,7 @@ import { workdirLayer } from '../steps/workdir.ts';
 import { copyBetween, writeInline } from './copy-between.ts';
 import { boundedEnvironment, valueOf } from '../environment.ts';
 import { lineOf, type Label } from '../label.ts';
-import { expandWord } from '../../../base/dockerfile/expand.ts';
+import { expandWord, expandWords } from '../../../base/dockerfile/expand.ts';
 import { runDockerCommand } from './run-docker-command.ts';
 import { stateOf, type StageState } from './stage.ts';
 
@@ -42,14 +42,14 @@ export async function runInstruction(
         ...stage,
         env: boundedEnvironment({
           ...stage.env,
-          ...Object.fromEntries(instruction.pairs.map(([name, value]) => [expand(name), expand(value)])),
+          ...Object.fromEntries(pairsOf(expandWords(instruction.pairs.flat(), lookUp))),
         }),
       };
     }
     case 'run':
       return { ...stage, ...(await runDockerCommand(build, stage, instruction, label)) };
     case 'copy': {
-      const copy = expandCopy(instruction, expand);
+      const copy = expandCopy(instruction, lookUp);
       const from = await stages.stateOf(expand(instruction.from));
       return { ...stage, ...(await copyBetween(build, stateOf(stage), copy, from, label)) };
     }
@@ -84,10 +84,15 @@ export async function runInstruction(
   }
 }
 
+/** Every two words: a name and its value. */
+function pairsOf(words: string[]): [string, string][] {
+  return words.flatMap((name, index) => (index % 2 === 0 ? [[name, words[index + 1] ?? '']] : []));
+}
+
 type CopyInstruction = Extract<DockerInstruction, { kind: 'copy' }>;
 
 /** Replaces the variables of a COPY. Errors: `invalid` if it copies from nowhere, or from above its root. */
-function expandCopy(instruction: CopyInstruction, expand: (word: string) => string): CopyInstruction {
+function expandCopy(instruction: CopyInstruction, lookUp: (name: string) => string | undefined): CopyInstruction {
   if (instruction.from === '') {
     throw new AtollError(
       'invalid',
@@ -97,9 +102,9 @@ function expandCopy(instruction: CopyInstruction, expand: (word: string) => stri
   }
   const copy = {
     ...instruction,
-    sources: instruction.sources.map(expand),
-    destination: expand(instruction.destination),
-    chown: expand(instruction.chown),
+    sources: expandWords(instruction.sources, lookUp),
+    destination: expandWord(instruction.destination, lookUp),
+    chown: expandWord(instruction.chown, lookUp),
   };
   // Checked here and not while parsing: a variable can stand for the dots.
   const upwards = copy.sources.find(source => source.split('/').includes('..'));
