@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readIfThere } from '../../src/base/small-file.ts';
 import { checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
@@ -13,6 +14,8 @@ import { buildProgram } from './support/program.ts';
 // What a sandbox can make the host's process take that brings its memory: support/memory-splitter.c.
 
 const mebibytes = 128;
+/** Of the program, once it splits its memory: the first one, and those of its source's `threads`. */
+const threads = 1 + 16;
 /** Its lists (64 MiB, `dataBytesMax` of native/snapshot-later.c), and itself. */
 const memoryKibMax = 72 << 10;
 
@@ -69,7 +72,10 @@ const mostKib = (pid: number) => Number(/^VmHWM:\s+(\d+)/m.exec(readIfThere(`/pr
 
 test('a sandbox that makes the lists of who brings its memory too long ends, and the host keeps its memory', async () => {
   const { restored, bringer } = await restoreHeld(await startSplitter());
-  process.kill(splitterIn(restored), 'SIGUSR1');
+  const splitter = splitterIn(restored);
+  process.kill(splitter, 'SIGUSR1');
+  // Otherwise all memory may have come before the program has cut any.
+  await waitFor('its threads', () => readdirSync(`/proc/${splitter}/task`).length === threads);
   process.kill(bringer, 'SIGCONT');
   let most = 0;
   await waitFor('its end', () => {
