@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 
-const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser'];
+const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 
 /** Why no browser can be driven here; undefined if one can. */
 export const noBrowser: string | undefined = programs.some(existsSync)
   ? undefined
-  : 'Chromium is not installed (Debian: apt-get install chromium)';
+  : 'Chromium is not installed (Debian: apt-get install chromium-headless-shell)';
 
 /**
  * A domain whose hosts all lead to this machine, for the browser only: pages of sandboxes there belong to the
