@@ -17,7 +17,8 @@ import { Problem } from '../setup/problem.mjs';
 import { run } from '../setup/run.mjs';
 
 /** What the platform reads besides its executable. Set-up has built or fetched all of it. */
-const built = ['agent', 'builder', 'criu', 'dashboard', 'docs', 'runsc', 'seccomp', 'helper', 'namespace-owner.so'];
+const libraries = ['criu-without-tls.so', 'namespace-owner.so'];
+const built = ['agent', 'builder', 'criu', 'dashboard', 'docs', 'runsc', 'seccomp', 'helper', ...libraries];
 const further = ['templates', 'docs', 'ops', 'LICENSE', 'README.md', 'SECURITY.md', 'CHANGELOG.md'];
 
 /**

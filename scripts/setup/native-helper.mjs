@@ -15,6 +15,8 @@ export const preloaded = [
   'memory-later.c',
   'namespace-owner.c',
 ];
+/** The source of a library that CRIU loads in place of one that it does not need, and the versions of its symbols. */
+const withoutTls = { source: 'criu-without-tls.c', soname: 'libgnutls.so.30', versions: 'criu-without-tls.map' };
 /** Sources that both use. */
 const shared = ['groups.c', 'gzip.c'];
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
@@ -24,9 +26,11 @@ export async function buildNativeHelper(root) {
   const folder = join(root, 'native');
   const sources = readdirSync(folder)
     .filter(name => name.endsWith('.c') && !inside.includes(name) && !preloaded.includes(name))
+    .filter(name => name !== withoutTls.source)
     .sort();
   const output = join(root, 'dist/helper');
-  const inputs = [...sources, ...preloaded, ...readdirSync(folder).filter(name => name.endsWith('.h'))].map(name =>
+  const headers = readdirSync(folder).filter(name => name.endsWith('.h'));
+  const inputs = [...sources, ...preloaded, withoutTls.source, withoutTls.versions, ...headers].map(name =>
     join(folder, name),
   );
   const digest = digestOf(inputs, `${flags.join(' ')} ${process.arch}`);
@@ -34,13 +38,18 @@ export async function buildNativeHelper(root) {
   await step('Building the native helper', async () => {
     mkdirSync(join(root, 'dist'), { recursive: true });
     await run(['gcc', ...flags, '-o', `${output}.new`, ...sources], { cwd: folder });
-    await run(
-      ['gcc', ...flags, '-shared', '-fPIC', '-o', join(root, 'dist/namespace-owner.so.new'), ...preloaded, ...shared],
-      { cwd: folder },
-    );
-    renameSync(join(root, 'dist/namespace-owner.so.new'), join(root, 'dist/namespace-owner.so'));
+    await buildLibrary(root, 'namespace-owner.so', [...preloaded, ...shared]);
+    const named = [`-Wl,-soname,${withoutTls.soname}`, `-Wl,--version-script=${withoutTls.versions}`];
+    await buildLibrary(root, 'criu-without-tls.so', [...named, withoutTls.source]);
     // A running platform keeps the file that it was started from.
     renameSync(`${output}.new`, output);
     markMadeFrom(output, digest);
   });
+}
+
+/** Compiles a library to dist/. */
+async function buildLibrary(root, name, argv) {
+  const output = join(root, 'dist', name);
+  await run(['gcc', ...flags, '-shared', '-fPIC', '-o', `${output}.new`, ...argv], { cwd: join(root, 'native') });
+  renameSync(`${output}.new`, output);
 }

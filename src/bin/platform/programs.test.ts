@@ -32,7 +32,7 @@ function build(version: string): void {
     writeFileSync(join(directory, 'lib/library'), version);
   }
   mkdirSync(join(folder, 'dist/seccomp'));
-  for (const name of ['helper', 'namespace-owner.so', 'seccomp/x64.bpf'])
+  for (const name of ['helper', 'criu-without-tls.so', 'namespace-owner.so', 'seccomp/x64.bpf'])
     writeFileSync(join(folder, 'dist', name), version, { mode: 0o755 });
 }
 
@@ -42,7 +42,7 @@ test('a version has its own programs when others have been built, and removes th
   const one = await keepPrograms(dataDir, built);
   expect(await keepPrograms(dataDir, built)).toEqual(one);
   build('the second');
-  for (const name of ['helper', 'namespace-owner.so', 'seccomp/x64.bpf'])
+  for (const name of ['helper', 'criu-without-tls.so', 'namespace-owner.so', 'seccomp/x64.bpf'])
     expect(readFileSync(join(dirname(one.helperBinary), name), 'utf8')).toBe('one');
   for (const directory of [one.agentDir, one.builderDir]) {
     expect(readFileSync(join(directory, 'program'), 'utf8')).toBe('one');

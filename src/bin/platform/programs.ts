@@ -5,12 +5,12 @@ import { fingerprintOf, keepFiles } from '../../node/agent-client/copy.ts';
 
 /**
  * Programs that a node starts again and again and talks to, so each must be of the node's version. Beside the helper
- * are the library that runtimes preload, and the system call filter.
+ * are the libraries that runtimes preload, and the system call filter.
  */
 export type Programs = { helperBinary: string; agentDir: string; builderDir: string };
 
 /** Files beside the helper that belong to it. */
-const besideHelper = ['namespace-owner.so', 'seccomp'];
+const besideHelper = ['criu-without-tls.so', 'namespace-owner.so', 'seccomp'];
 
 const folderOf = (dataDir: string): string => join(dataDir, 'node/built');
 

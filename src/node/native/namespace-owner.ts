@@ -11,10 +11,12 @@ export function namespaceOwner(helperBinary: string, uid: number): string[] {
 
 /**
  * Environment, as `NAME=value`, in which processes that CRIU forks and that are no processes of a sandbox end with it
- * (native/criu-children.c).
+ * (native/criu-children.c). With `withoutTls`, CRIU does not load what it would need for encryption
+ * (native/criu-without-tls.c). To be written after `namespaceOwner`.
  */
-export function childrenEnd(helperBinary: string): string[] {
-  return [preload(helperBinary), 'ATOLL_CHILDREN_END=1'];
+export function criuEnvironment(helperBinary: string, { withoutTls }: { withoutTls?: boolean }): string[] {
+  return [preload(helperBinary, withoutTls ? ['criu-without-tls.so'] : []), 'ATOLL_CHILDREN_END=1'];
 }
 
-const preload = (helperBinary: string) => `LD_PRELOAD=${join(dirname(helperBinary), 'namespace-owner.so')}`;
+const preload = (helperBinary: string, further: string[] = []) =>
+  `LD_PRELOAD=${['namespace-owner.so', ...further].map(name => join(dirname(helperBinary), name)).join(':')}`;

@@ -6,7 +6,7 @@ import type { SandboxResources } from '../../protocol/node.ts';
 import { agentListens } from '../agent-client/listens.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { Driver } from '../drivers/driver.ts';
-import { learnKernel, type Criu } from '../snapshot/criu.ts';
+import { learnKernel, lighten, type Criu } from '../snapshot/criu.ts';
 import type { Egress } from '../network/egress/egress.ts';
 import { createHurry } from '../snapshot/grace-periods.ts';
 import { findMemoryKeeping, memoryKeepingFile, type Later } from '../snapshot/memory-keeping.ts';
@@ -60,19 +60,19 @@ export async function findCheckpointSupport(
     cacheFile: memoryKeepingFile(layout.data),
     async test(criu) {
       await installed;
-      const host = hostOf(criu, { notLater: null });
+      const host = hostOf(await lighten(parts, criu), { notLater: null });
       await learnKernel(host);
       return testMemoryKeeping(host, triedSandboxes(parts, host, driver, resources), join(layout.data, 'self-test'));
     },
   });
   if (!found.possible) return { supported: false, reason: found.reason };
-  const host = hostOf(found.criu, found);
   try {
+    const host = hostOf(await lighten(parts, found.criu), found);
     await learnKernel(host);
+    return { supported: true, host };
   } catch (error) {
     return { supported: false, reason: messageOf(error) };
   }
-  return { supported: true, host };
 }
 
 /** What trial sandboxes need. */

@@ -15,14 +15,14 @@ import { AtollError } from '../../base/error.ts';
 import { readEndIfThere } from '../../base/small-file.ts';
 import { lost } from '../../protocol/part-lost.ts';
 import type { Helper } from '../native/helper.ts';
-import { childrenEnd, namespaceOwner } from '../native/namespace-owner.ts';
+import { criuEnvironment, namespaceOwner } from '../native/namespace-owner.ts';
 import type { HurryGracePeriods } from './grace-periods.ts';
 import { firstErrors, lastPid } from './criu-words.ts';
 import { listenForStages, type Stages } from './stages.ts';
 import { advice } from '../../base/process/set-up.ts';
 
-/** The CRIU that set-up found, or why there is none. Written by scripts/build-criu.mjs. */
-export type Criu = { argv: string[]; version: string; source: string };
+/** The CRIU that set-up found, as scripts/build-criu.mjs wrote it. `withoutTls`: see `lighten`. */
+export type Criu = { argv: string[]; version: string; source: string; withoutTls?: boolean };
 
 /** Longest run: it processes a sandbox's whole memory and a copy of its disk. */
 const runTimeoutMs = 10 * 60_000;
@@ -38,6 +38,17 @@ export function findCriu(directory: string): Criu {
   const { argv, version, source, reason } = JSON.parse(readFileSync(file, 'utf8')) as Criu & { reason?: string };
   if (!argv) throw new AtollError('unavailable', reason ?? 'there is no CRIU for this system');
   return { argv: argv.map(part => part.replace('{}', directory)), version, source };
+}
+
+/** CRIU without its library for encryption, if it starts like that: others than ours may be linked in another way. */
+export async function lighten(
+  { helper, helperBinary }: Pick<CriuHost, 'helper' | 'helperBinary'>,
+  found: Criu,
+): Promise<Criu> {
+  const criu = { ...found, withoutTls: true };
+  const argv = [...criuEnvironment(helperBinary, criu), ...criu.argv, '--version'];
+  const { status } = await helper.spawn(argv, { timeoutMs: learnTimeoutMs });
+  return status === 0 ? criu : found;
 }
 
 /** What running CRIU needs. */
@@ -105,7 +116,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const last = run.stages['pre-resume'] ? ['ATOLL_CRIU_PRE_RESUME=1'] : [];
   const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
   const alone = run.command === 'dump' ? ['ATOLL_CRIU_GOES_ON=1'] : [];
-  const environment = [...paths, ...last, ...alone, ...childrenEnd(helperBinary), ...owner];
+  const environment = [...paths, ...last, ...alone, ...owner, ...criuEnvironment(helperBinary, criu)];
   const groups = run.groups ? [`ATOLL_GROUPS=${run.groups.join(' ')}`] : [];
   const argv = [...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const bounded = run.cpuSeconds === undefined ? argv : ['prlimit', `--cpu=${run.cpuSeconds}`, ...argv];
@@ -173,7 +184,7 @@ export async function learnKernel({
 }: Pick<CriuHost, 'helper' | 'helperBinary' | 'criu' | 'runDir'>): Promise<void> {
   const directory = join(runDir, 'criu');
   mkdirSync(directory, { recursive: true });
-  const check = ['env', ...childrenEnd(helperBinary), ...criu.argv, 'check'];
+  const check = ['env', ...criuEnvironment(helperBinary, criu), ...criu.argv, 'check'];
   const { status, output } = await helper.spawn([helperBinary, 'learn-kernel', directory, ...check], {
     timeoutMs: learnTimeoutMs,
   });

@@ -49,7 +49,7 @@ export function memoryKeepingFile(data: string): string {
 }
 
 /** The form of an answer: one of an earlier release says less, and does not count. */
-const form = 2;
+const form = 3;
 
 function keyOf(criu: Criu): string {
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

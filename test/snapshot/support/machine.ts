@@ -24,7 +24,7 @@ import { createDisks } from '../../../src/node/disks/disks.ts';
 import { createLayers } from '../../../src/node/layers/store.ts';
 import { checkpointToPause } from '../../../src/node/snapshot/checkpoint.ts';
 import type { CheckpointSource } from '../../../src/node/snapshot/checkpoint-source.ts';
-import { findCriu, learnKernel } from '../../../src/node/snapshot/criu.ts';
+import { findCriu, learnKernel, lighten } from '../../../src/node/snapshot/criu.ts';
 import type { LaterMeasure } from '../../../src/node/snapshot/later-pages.ts';
 import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
 import { createHurry } from '../../../src/node/snapshot/grace-periods.ts';
@@ -116,7 +116,7 @@ export async function startMachine(): Promise<Machine> {
     helper,
     helperBinary,
     cgroups,
-    criu: findCriu(join(root, 'dist/criu')),
+    criu: await lighten({ helper, helperBinary }, findCriu(join(root, 'dist/criu'))),
     runDir: layout.run,
     hurry: createHurry(),
     programDir: join(layout.run, 'programs'),
