@@ -145,6 +145,21 @@ test('the failure of a build is its result, with the step at which it failed', a
   expect(it.logged).toEqual([]);
 });
 
+test('other work goes on between steps that never wait', async () => {
+  const { start, steps } = await node();
+  const seen = new Set<string | undefined>();
+  let isOver = false;
+  const look = () => {
+    seen.add(steps.at(-1));
+    if (!isOver) setImmediate(look);
+  };
+  look();
+  const result = await start({ steps: Array.from({ length: 50 }, (_, index) => env(`V${index}`)) });
+  isOver = true;
+  expect(result.status).toBe('ready');
+  expect(seen.size).toBeGreaterThan(40);
+});
+
 test('a failure of the platform is reported to its operator', async () => {
   const it = await node();
   const message = 'the platform could not carry out this step; its log has why';

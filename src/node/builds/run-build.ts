@@ -35,6 +35,8 @@ export async function runBuild(
     const missing = missingDevContainerStep(request.steps, request.startCommand);
     const steps = missing ? [...request.steps, missing] : request.steps;
     for (const [index, next] of steps.entries()) {
+      // Some steps never wait, so this lets other work run between any two.
+      await Bun.sleep(0);
       build.signal.throwIfAborted();
       enter(String(index + 1));
       build.space.require('another step');

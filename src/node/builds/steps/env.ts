@@ -16,17 +16,23 @@ export function applyEnv(
     throw new AtollError('invalid', 'ENV needs pairs of a name and a value');
   if (args.length > pairsMax * 2) throw new AtollError('invalid', `ENV: has more than ${pairsMax} pairs`);
   const result: Record<string, string> = { ...env };
+  let unchecked = 0;
   for (let index = 0; index < args.length; index += 2) {
     const name = args[index] ?? '';
     if (!/^[^=\0]+$/.test(name))
       throw new AtollError('invalid', `${name} can't be the name of an environment variable`);
-    result[name] = expand(
+    const value = expand(
       args[index + 1] ?? '',
       variable => valueOf(result, variable) ?? valueOf(known, variable) ?? '',
     );
+    result[name] = value;
+    // Not after each pair: the look at all variables takes longer than the pair. But values of values soon get long.
+    unchecked += name.length + value.length;
+    if (unchecked < environmentCharactersMax) continue;
     boundedEnvironment(result);
+    unchecked = 0;
   }
-  return result;
+  return boundedEnvironment(result);
 }
 
 function expand(value: string, lookUp: (name: string) => string): string {
