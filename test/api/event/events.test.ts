@@ -30,7 +30,7 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database });
     const other = await platform.otherTeam();
     const { sandboxID } = await platform.createSandbox({
-      metadata: { owner: 'alice' },
+      metadata: { owner: 'Zoë ☃ 🏝' },
       envVars: { TOKEN: 'never-in-an-event' },
     });
     await platform.call('POST', `/sandboxes/${sandboxID}/timeout`, { timeout: 900 });
@@ -64,7 +64,7 @@ onEachDatabase(database => {
       execution_time: expect.any(Number),
     };
     expect(told.map(event => event.eventData)).toMatchObject([
-      { sandbox_metadata: { owner: 'alice' } },
+      { sandbox_metadata: { owner: 'Zoë ☃ 🏝' } },
       { set_timeout: expect.stringMatching(/Z$/) },
       { set_network: true },
       { snapshot_id: expect.any(String) },

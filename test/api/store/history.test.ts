@@ -37,7 +37,9 @@ const tell = (db: Db, teamId: string, id: string, number: number, type: EventTyp
       }),
     );
 
-const numberOf = (body: string) => (JSON.parse(body) as { eventData: { number: number } }).eventData.number;
+type Numbered = { eventData: { number: number } };
+const numberOf = (body: string) => (JSON.parse(body) as Numbered).eventData.number;
+const numbersIn = (list: string) => (JSON.parse(list) as Numbered[]).map(({ eventData }) => eventData.number);
 
 const entry = (entryId: string, teamId: string | null, number: number) => ({
   entryId,
@@ -62,7 +64,7 @@ onEachDatabase(database => {
     await tell(db, mine.teamId, 'a', 3, 'sandbox.lifecycle.killed');
     await tell(db, mine.teamId, 'b', 4);
     const numbers = async (filter: Parameters<typeof listEvents>[2], oldestFirst = true, offset = 0) =>
-      (await listEvents(db, mine.teamId, filter, { offset, limit: 9, oldestFirst })).map(numberOf);
+      numbersIn(await listEvents(db, mine.teamId, filter, { offset, limit: 9, oldestFirst }));
     expect(await numbers({})).toEqual([1, 3, 4]);
     expect(await numbers({}, false, 1)).toEqual([3, 1]);
     expect(await numbers({ kind: 'sandbox', subjectId: 'a' })).toEqual([1, 3]);
@@ -105,7 +107,7 @@ onEachDatabase(database => {
           [450, 100],
         ] as const) {
           const own = all.filter(({ type }) => type.startsWith(`${kind}.`)).map(({ number }) => number);
-          const page = (await listEvents(db, mine.teamId, { kind }, { offset, limit, oldestFirst })).map(numberOf);
+          const page = numbersIn(await listEvents(db, mine.teamId, { kind }, { offset, limit, oldestFirst }));
           expect(page).toEqual((oldestFirst ? own : own.reverse()).slice(offset, offset + limit));
         }
   });

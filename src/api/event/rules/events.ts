@@ -19,8 +19,7 @@ export async function eventsOf(
   page: { offset?: number; limit?: number; orderAsc?: boolean },
 ): Promise<JsonText<LifecycleEvent[]>> {
   const { offset = 0, limit = eventBounds.pageDefault, orderAsc = false } = page;
-  const bodies = await listEvents(db, team.teamId, filter, { offset, limit, oldestFirst: orderAsc });
-  return new JsonText(`[${bodies.join(',')}]`);
+  return new JsonText(await listEvents(db, team.teamId, filter, { offset, limit, oldestFirst: orderAsc }));
 }
 
 /** Removes events that are too old, or too many. */

@@ -13,8 +13,8 @@ export type EventFilter = { kind?: EventSubject; subjectId?: string; types?: rea
 /** Which part of a list of events to read. */
 type EventPage = { offset: number; limit: number; oldestFirst: boolean };
 
-/** Events of a team as JSON texts, in the order in which they happened or the reverse. */
-export async function listEvents(db: Db, teamId: string, filter: EventFilter, page: EventPage): Promise<string[]> {
+/** Events of a team as a list in JSON, in the order in which they happened or the reverse. */
+export async function listEvents(db: Db, teamId: string, filter: EventFilter, page: EventPage): Promise<string> {
   const { kind, subjectId, types } = filter;
   const { limit, offset, oldestFirst } = page;
   const values = { teamId, limit, offset, end: limit + offset, subjectId: subjectId ?? '' };
@@ -24,17 +24,20 @@ export async function listEvents(db: Db, teamId: string, filter: EventFilter, pa
     ...(subjectId === undefined ? [] : (['subject'] as const)),
   ];
   if (kind !== undefined && subjectId === undefined && !types && values.end <= nearby) {
-    const rows = await nearbyPage(db, values, words);
-    if (rows.length === limit) return rows.map(row => row.body_json);
+    const [row] = await nearbyPage(db, values, words);
+    if (row?.count === limit) return listOf(row);
   }
   // Lists of types come from callers, so they make no kept queries.
-  const rows = types ? await chosen(db, values, typesOf(types, kind), words) : await pageOf(db, values, words);
-  return rows.map(row => row.body_json);
+  const [row] = types ? await chosen(db, values, typesOf(types, kind), words) : await pageOf(db, values, words);
+  return listOf(row);
 }
+
+const listOf = (row: Row | undefined) => `[${row?.bodies ?? ''}]`;
 
 type Word = 'oldest-first' | 'subject' | EventSubject;
 type Values = { teamId: string; subjectId: string; limit: number; offset: number; end: number };
-type Row = { body_json: string };
+/** A page: its events' JSON, joined by commas (null: there are none), and how many they are. */
+type Row = { bodies: string | null; count: number };
 
 /** Number of a team's events, of all kinds, in which a page of one kind is looked for before an index has to help. */
 const nearby = 500;
@@ -49,9 +52,9 @@ const kindIn = (words: readonly Word[]) => eventSubjects.find(kind => words.incl
 
 const pageOf = prepared<Values, Row, Word>((db, parameter, words) => {
   const kind = kindIn(words);
-  if (words.includes('subject')) return pageWithin(ofSubject(db, parameter, kind), parameter, words);
+  if (words.includes('subject')) return pageWithin(db, ofSubject(db, parameter, kind), parameter, words);
   if (kind !== undefined) return ofTypes(db, parameter, typesOf(eventTypes, kind), words);
-  return pageWithin(db.selectFrom('events').where('team_id', '=', parameter('teamId')), parameter, words);
+  return pageWithin(db, db.selectFrom('events').where('team_id', '=', parameter('teamId')), parameter, words);
 });
 
 /**
@@ -65,20 +68,21 @@ const nearbyPage = prepared<Values, Row, Word>((db, parameter, words) => {
     .where('team_id', '=', parameter('teamId'))
     .orderBy('sequence', directionOf(words))
     .limit(nearby);
-  return db
+  const page = db
     .selectFrom(near.as('near'))
     .select('body_json')
     .where('subject_kind', '=', kindIn(words) ?? null)
     .orderBy('sequence', directionOf(words))
     .limit(parameter('limit'))
     .offset(parameter('offset'));
+  return joined(db, page);
 });
 
 async function chosen(db: Db, values: Values, types: EventType[], words: readonly Word[]): Promise<Row[]> {
   if (types.length === 0) return [];
   const literal: ParameterOf<Values> = name => sql`${values[name]}`;
   if (!words.includes('subject')) return ofTypes(db, literal, types, words).execute();
-  return pageWithin(ofSubject(db, literal, kindIn(words)).where('type', 'in', types), literal, words).execute();
+  return pageWithin(db, ofSubject(db, literal, kindIn(words)).where('type', 'in', types), literal, words).execute();
 }
 
 /**
@@ -104,11 +108,13 @@ function ofTypes(db: Db, parameter: ParameterOf<Values>, types: readonly EventTy
   assert(first, 'there is a type to look for');
   const all = others.reduce((some, more) => some.unionAll(more), first);
   const place = db.selectFrom(all.as('found')).select('sequence').orderBy('sequence', direction);
-  return db
+  const page = db
     .selectFrom('events')
     .select('body_json')
     .where('sequence', 'in', place.limit(parameter('limit')).offset(parameter('offset')))
-    .orderBy('sequence', direction);
+    .orderBy('sequence', direction)
+    .limit(parameter('limit'));
+  return joined(db, page);
 }
 
 /**
@@ -125,15 +131,31 @@ function ofSubject(db: Db, parameter: ParameterOf<Values>, kind: EventSubject | 
 }
 
 function pageWithin(
+  db: Db,
   query: SelectQueryBuilder<Tables, 'events', object>,
   parameter: ParameterOf<Values>,
   words: readonly Word[],
 ) {
-  return query
+  const page = query
     .select('body_json')
     .orderBy('sequence', directionOf(words))
     .limit(parameter('limit'))
     .offset(parameter('offset'));
+  return joined(db, page);
+}
+
+/**
+ * A page in one row: a database joins texts faster than it hands over a row for each. It joins them in the order of the
+ * subquery, which needs a limit, as PostgreSQL may let several processes join the rows of one without. (An order within
+ * `string_agg` would make SQLite sort the texts themselves.)
+ */
+function joined(db: Db, page: SelectQueryBuilder<Tables, never, { body_json: string }>) {
+  return db
+    .selectFrom(page.as('page'))
+    .select(({ fn }) => [
+      sql<string | null>`string_agg(body_json, ',')`.as('bodies'),
+      fn.countAll<number>().as('count'),
+    ]);
 }
 
 /** Removes events from before `beforeUs`, and each team's oldest beyond its maximum, with their deliveries. */
