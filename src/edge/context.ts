@@ -9,6 +9,7 @@ import type { EdgeLimits } from './limits.ts';
 import type { KnownProtocols } from './upstream/known-protocols.ts';
 import { SandboxTraffic } from './upstream/sandbox-traffic.ts';
 import type { Teams } from './upstream/team-traffic.ts';
+import type { WaitingBytes } from './waiting-bytes.ts';
 import type { upstreamHandlers } from './upstream/upstream.ts';
 import type { UpstreamPool } from './upstream/pool.ts';
 
@@ -37,6 +38,7 @@ export type ConnectionContext = {
   readonly scratch: Buffer;
   readonly turns: Http2Turns;
   readonly largeHeads: LargeHeads;
+  readonly waiting: WaitingBytes;
   /** Every client; each HTTP/2 stream counts as one. */
   readonly clients: Set<OpenClient>;
   /** Connections accept no request after their current one. */

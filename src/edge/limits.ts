@@ -28,6 +28,11 @@ export type EdgeLimits = {
   largeHeadBytes: number;
   /** Large unfinished heads at once. One more ends the connection whose head became large first. */
   largeHeadsMax: number;
+  /**
+   * What waits in all connections together, because nobody takes it. Beyond it, a connection ends of the team or
+   * address for which most waits.
+   */
+  waitingBytesMax: number;
   responseHeadBytesMax: number;
   hostBytesMax: number;
   headerLinesMax: number;
@@ -105,6 +110,7 @@ export const defaultLimits: EdgeLimits = {
   ownRequestHeadBytesMax: 15_360,
   largeHeadBytes: 8_192,
   largeHeadsMax: 512,
+  waitingBytesMax: 1_073_741_824,
   responseHeadBytesMax: 131_072,
   hostBytesMax: 512,
   headerLinesMax: 128,
@@ -139,6 +145,8 @@ const descriptorParts = { clients: 1 / 2, sandboxRequests: 1 / 4, apiRequests: 1
 const addressPart = 1 / 4;
 const teamPart = 1 / 2;
 const localPart = 1 / 8;
+/** The part of the edge's memory for what waits: as much again goes for the objects around it and the collector. */
+const waitingPart = 1 / 4;
 
 /**
  * Descriptors per connection into a sandbox. For a connection that another machine carries, this process holds both
@@ -149,9 +157,13 @@ const connectionDescriptors = { direct: 1, carried: 2 } as const;
 /**
  * The default limits, reduced if `descriptors` (how many files the edge may hold open) are too few for them. So no
  * client and no sandbox can take the last descriptor, and some are always left for the API and for operators. `way`:
- * how connections reach sandboxes.
+ * how connections reach sandboxes. `memoryBytes`: how much memory it may take.
  */
-export function limitsWithin(descriptors: number, way: keyof typeof connectionDescriptors = 'direct'): EdgeLimits {
+export function limitsWithin(
+  descriptors: number,
+  way: keyof typeof connectionDescriptors = 'direct',
+  memoryBytes = Number.POSITIVE_INFINITY,
+): EdgeLimits {
   const part = (whole: number, share: number, most: number) => Math.max(1, Math.min(most, Math.floor(whole * share)));
   const most = defaultLimits;
   const clientConnectionsMax = part(descriptors, descriptorParts.clients, most.clientConnectionsMax);
@@ -162,6 +174,7 @@ export function limitsWithin(descriptors: number, way: keyof typeof connectionDe
   const idleSandboxUpstreamsMax = part(intoSandboxes, descriptorParts.idleUpstreams, most.idleSandboxUpstreamsMax);
   return {
     ...most,
+    waitingBytesMax: part(memoryBytes, waitingPart, most.waitingBytesMax),
     clientConnectionsMax,
     connectionsPerAddressMax: part(clientConnectionsMax, addressPart, most.connectionsPerAddressMax),
     localConnectionsReserved: part(clientConnectionsMax, localPart, most.localConnectionsReserved),

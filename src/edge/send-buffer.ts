@@ -1,3 +1,5 @@
+import type { WaitingAccount } from './waiting-bytes.ts';
+
 /** The part of a client's socket that the edge uses; an HTTP/2 stream has it too. */
 export type ByteSocket = {
   readonly remoteAddress: string;
@@ -26,10 +28,19 @@ export type ByteSocket = {
 export class SendBuffer {
   readonly #socket: Pick<ByteSocket, 'write' | 'shutdown'>;
   #queue: Uint8Array[] = [];
+  /** Bytes in the queue. */
+  #waiting = 0;
+  #account: WaitingAccount | null = null;
   #finishing = false;
 
   constructor(socket: Pick<ByteSocket, 'write' | 'shutdown'>) {
     this.#socket = socket;
+  }
+
+  /** What waits here counts there. */
+  countIn(account: WaitingAccount): void {
+    this.#account = account;
+    account.set(this.#waiting);
   }
 
   /** True when nothing waits to be sent. */
@@ -59,6 +70,7 @@ export class SendBuffer {
       const bytes = this.#queue[0] as Uint8Array;
       const sent = this.#socket.write(bytes);
       if (sent < 0) break;
+      this.#count(-sent);
       if (sent < bytes.length) {
         this.#queue[0] = bytes.subarray(sent);
         return false;
@@ -66,6 +78,7 @@ export class SendBuffer {
       this.#queue.shift();
     }
     this.#queue = [];
+    this.#count(-this.#waiting);
     if (this.#finishing) this.#socket.shutdown();
     return true;
   }
@@ -81,5 +94,11 @@ export class SendBuffer {
     if (start === end) return;
     const rest = bytes.subarray(start, end);
     this.#queue.push(borrowed ? Uint8Array.from(rest) : rest);
+    this.#count(rest.length);
+  }
+
+  #count(change: number): void {
+    this.#waiting += change;
+    this.#account?.set(this.#waiting);
   }
 }

@@ -9,6 +9,7 @@ import { ResponseHead } from '../http1/response-head.ts';
 import { Http2Turns } from './http2-turns.ts';
 import { type EdgeLimits, limitsWithin } from './limits.ts';
 import { type CurrentCertificate, listenPlain, listenTls, type Listener, type Taking } from './listeners.ts';
+import { WaitingBytes } from './waiting-bytes.ts';
 import { serveBy } from './request/serve.ts';
 import { Share } from '../base/concurrency/share.ts';
 import { KnownProtocols } from './upstream/known-protocols.ts';
@@ -34,6 +35,8 @@ export type EdgeOptions = {
   readonly tls?: TlsOptions;
   /** How many files the edge may hold open; the default limits shrink to fit. Default: no bound. */
   readonly descriptorsMax?: number;
+  /** How much memory the edge may take; what waits has a quarter of it, if that is less than the default. */
+  readonly memoryBytesMax?: number;
   /** Bounds that differ from the default limits. */
   readonly limits?: Partial<EdgeLimits>;
 };
@@ -107,7 +110,8 @@ export function startEdge(options: EdgeOptions): Edge {
 function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & SandboxWay } {
   const { log } = options;
   const { descriptorsMax = Number.POSITIVE_INFINITY, farEnds } = options;
-  const limits = { ...limitsWithin(descriptorsMax, farEnds ? 'carried' : 'direct'), ...options.limits };
+  const within = limitsWithin(descriptorsMax, farEnds ? 'carried' : 'direct', options.memoryBytesMax);
+  const limits = { ...within, ...options.limits };
   const trustForwardedHeaders = options.trustForwardedHeaders ?? false;
   const clock = { nowMs: performance.now() };
   const turns = new Http2Turns();
@@ -121,6 +125,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
     turns,
     largeHeads: new LargeHeads(limits),
+    waiting: new WaitingBytes(limits.waitingBytesMax),
     clients: new Set(),
     stopping: false,
   };

@@ -1,9 +1,11 @@
+import { totalmem } from 'node:os';
 import type { CertificatePair } from '../../base/crypto/certificate.ts';
 import { createLog, type Level } from '../../base/telemetry/log.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { followDirectory } from '../../edge/directory/follow-directory.ts';
 import { outliveFaults } from '../../base/telemetry/faults.ts';
 import { startEdge } from '../../edge/start.ts';
+import { budgetsOf } from '../../supervisor/budgets.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { directoryAt } from '../../wire/directory-service.ts';
 import { nodeAt } from '../../wire/node-service.ts';
@@ -57,6 +59,7 @@ runPart<EdgeSettings, EdgeUpdate>(
       ...(farEnds && { farEnds }),
       trustForwardedHeaders: trustForwarded,
       descriptorsMax: openFilesMax(openFilesWanted[isControl ? 'carried' : 'direct']),
+      memoryBytesMax: budgetsOf(totalmem()).edge.memoryBytes,
       ...(tls && { tls: { hostname: host, port: tls.port, certificate } }),
       log,
     });

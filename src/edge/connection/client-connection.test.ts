@@ -6,6 +6,7 @@ import { plainAnswer } from '../answer/answer.ts';
 import { ClientTable } from '../clients/client-table.ts';
 import type { ConnectionContext } from '../context.ts';
 import { LargeHeads } from '../clients/large-heads.ts';
+import { WaitingBytes } from '../waiting-bytes.ts';
 import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import { ClientConnection } from './client-connection.ts';
@@ -20,7 +21,11 @@ function scene() {
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock: { nowMs: 0 } },
     requestHead: new RequestHead(limits.headerLinesMax),
-    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits) },
+    ...{
+      turns: new Http2Turns(),
+      largeHeads: new LargeHeads(limits),
+      waiting: new WaitingBytes(limits.waitingBytesMax),
+    },
     responseHead: new ResponseHead(limits.headerLinesMax),
     ...{ scratch: Buffer.alloc(0), clients: new Set(), stopping: false },
   };

@@ -12,6 +12,7 @@ import { JoinedBytes } from '../../http1/joined-bytes.ts';
 import { headMayBeWhole } from '../../http1/head-end.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
+import type { WaitingAccount } from '../waiting-bytes.ts';
 import { HalfCloseWatch } from './half-close-watch.ts';
 import { UnreadWatch } from './unread-watch.ts';
 
@@ -54,6 +55,9 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   lastHost: string | null = null;
   lastDestination: Destination | null = null;
   readonly #serve: Serve;
+  /** What waits for the client, and what waits of it. */
+  readonly #unsent: WaitingAccount;
+  readonly #unused: WaitingAccount;
   #phase: Phase = betweenRequests;
   /** How much of the input was searched for the end of a head that arrives in pieces; 0: none yet. */
   #searched = 0;
@@ -80,6 +84,9 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.seat = seat;
     this.socket = socket;
     this.sendBuffer = new SendBuffer(socket);
+    this.#unsent = context.waiting.account(origin.network, () => this.terminate());
+    this.#unused = context.waiting.account(origin.network, () => this.terminate());
+    this.sendBuffer.countIn(this.#unsent);
     this.secure = secure;
     // An IPv4 client on a socket that serves both families.
     this.address = socket.remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
@@ -94,6 +101,11 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   /** No byte has come yet. */
   get isFresh(): boolean {
     return this.#isFresh;
+  }
+
+  countFor(group: string): void {
+    this.#unsent.moveTo(group);
+    this.#unused.moveTo(group);
   }
 
   use(position: number): void {
@@ -150,6 +162,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   }
 
   #afterInput(): void {
+    this.#unused.set(this.input?.length ?? 0);
     if (this.input !== null && this.input.length - this.inputAt > this.context.limits.pipelineBytesMax) this.pause();
     if (this.ended && this.#phase.kind === 'head' && this.sendBuffer.idle) this.close();
   }
@@ -165,6 +178,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
         this.use(end);
         this.body.reset(head.framing.kind, head.framing.length);
         this.seat?.busy();
+        this.countFor(this.origin.network);
         this.#serve(this, head);
         return true;
       }
@@ -341,6 +355,8 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.#phase = { kind: 'closed' };
     this.#endHead();
     this.input = null;
+    this.#unsent.close();
+    this.#unused.close();
     this.#halfClosed.end();
     this.context.clients.delete(this);
     this.seat?.leave();

@@ -49,6 +49,8 @@ export type Client = {
   lastHost: string | null;
   lastDestination: Destination | null;
 
+  /** What waits on this connection counts for this group until the next request. */
+  countFor(group: string): void;
   /** Marks the input up to `position` as used. */
   use(position: number): void;
   pause(): void;

@@ -7,6 +7,7 @@ import type { Route } from '../../protocol/directory.ts';
 import { ClientConnection, type Serve } from '../connection/client-connection.ts';
 import type { ConnectionContext } from '../context.ts';
 import { LargeHeads } from '../clients/large-heads.ts';
+import { WaitingBytes } from '../waiting-bytes.ts';
 import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import type { ByteSocket } from '../send-buffer.ts';
@@ -59,7 +60,7 @@ function scene({ served = 0, upgrade = false } = {}) {
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock: { nowMs: 0 } },
     requestHead: new RequestHead(limits.headerLinesMax),
-    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits) },
+    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits), waiting: new WaitingBytes(9e9) },
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
     clients: new Set(),

@@ -8,6 +8,7 @@ import { ClientTable } from '../clients/client-table.ts';
 import type { Client } from '../connection/client.ts';
 import type { ConnectionContext } from '../context.ts';
 import { LargeHeads } from '../clients/large-heads.ts';
+import { WaitingBytes } from '../waiting-bytes.ts';
 import { Http2Turns } from '../http2-turns.ts';
 import { type EdgeLimits, limitsWithin } from '../limits.ts';
 import { listenPlain } from '../listeners.ts';
@@ -29,7 +30,11 @@ function edge({ answer, ...own }: Partial<EdgeLimits> & { answer?: string } = {}
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock: { nowMs: 1_000_000 } },
     requestHead: new RequestHead(limits.headerLinesMax),
-    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits) },
+    ...{
+      turns: new Http2Turns(),
+      largeHeads: new LargeHeads(limits),
+      waiting: new WaitingBytes(limits.waitingBytesMax),
+    },
     responseHead: new ResponseHead(limits.headerLinesMax),
     ...{ scratch: Buffer.alloc(0), clients: new Set(), stopping: false },
   };

@@ -11,6 +11,7 @@ import type { Evictable, Seat } from '../clients/client-table.ts';
 import type { ConnectionContext, OpenClient } from '../context.ts';
 import { SendBuffer } from '../send-buffer.ts';
 import { Http2Input } from '../http2-turns.ts';
+import type { WaitingAccount } from '../waiting-bytes.ts';
 import type { EdgeLimits } from '../limits.ts';
 import { BodyBytes } from './body-bytes.ts';
 import { requestBytes } from './request-bytes.ts';
@@ -19,6 +20,8 @@ import { type SocketUser, StreamSocket } from './stream-socket.ts';
 const streamsMax = 256;
 /** What a client may send ahead on one stream: bounds what the edge holds for it. */
 const windowBytes = 1_048_576;
+/** Memory of a stream, besides the bytes that it holds. */
+const streamBytes = 16_384;
 /** What the runtime may hold for one connection; more than all stream windows and send buffers together. */
 const sessionMemoryMaxMB = 64;
 /** What may wait for the kernel before streams must wait. */
@@ -54,6 +57,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   /** When the client last took something, or when the first of those streams began to wait. */
   #takenMs = 0;
   readonly #streams = new Set<StreamSocket>();
+  readonly #account: WaitingAccount;
   #resets = 0;
   #resetsSinceMs = 0;
   #written: (() => void) | null = null;
@@ -68,6 +72,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     this.#context = context;
     this.#socket = socket;
     this.#sendBuffer = new SendBuffer(socket);
+    this.#account = context.waiting.account(seat.origin.network, () => this.terminate());
     this.#duplex = this.#openDuplex();
     this.#input = new Http2Input(context.turns, {
       give: bytes => this.#duplex.push(bytes),
@@ -117,6 +122,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     client.isGrpc = request.isGrpc;
     this.#context.clients.add(client);
     this.#streams.add(socket);
+    this.#countWaiting();
     this.#setDeadline();
     stream.on('close', () => {
       const leave = () => this.#ended(socket, stream.aborted);
@@ -156,6 +162,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     const { clock, limits } = this.#context;
     socket.wasClosed();
     this.#streams.delete(socket);
+    this.#countWaiting();
     if (this.#streams.size === 0) {
       this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
       this.#seat.idle(clock.nowMs);
@@ -173,12 +180,14 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   received(bytes: Buffer): void {
     if (this.#duplex.writableLength > heldBytesMax) return this.terminate();
     this.#input.take(bytes);
+    this.#countWaiting();
   }
 
   drained(): void {
     if (this.#sendBuffer.idle) return;
     if (this.#leaving.length > 0) this.#expectSome();
     if (!this.#sendBuffer.flush()) return;
+    this.#countWaiting();
     const written = this.#written;
     this.#written = null;
     written?.();
@@ -191,6 +200,13 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     }
   }
 
+  /** What waits in either direction, and the streams themselves, which a client may have without a key. */
+  #countWaiting(): void {
+    let bytes = this.#duplex.writableLength;
+    for (const stream of this.#streams) bytes += streamBytes + stream.heldBytes;
+    this.#account.set(bytes);
+  }
+
   halfClosed(): void {
     // Half a connection is of no use to HTTP/2: without window updates from the client nothing can be sent for long.
     this.#socket.close();
@@ -201,6 +217,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     this.#closed = true;
     this.#context.clients.delete(this);
     this.#input.drop();
+    this.#account.close();
     this.#seat.leave();
     for (const stream of this.#streams) stream.lost(error);
     this.#session.destroy(error);

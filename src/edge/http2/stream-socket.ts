@@ -80,6 +80,11 @@ export class StreamSocket implements ByteSocket {
     return this.#carrier.carried.total;
   }
 
+  /** Bytes of either direction that this stream holds. */
+  get heldBytes(): number {
+    return this.#stream.readableLength + this.#stream.writableLength;
+  }
+
   /** Begins to pass the request on. */
   serve(user: SocketUser, head: Buffer): void {
     const stream = this.#stream;

@@ -6,6 +6,7 @@ import type { ApiWay } from '../context.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import type { ExchangeTarget, ServeAgain } from '../exchange/target.ts';
 import type { KeptRequestHead, RequestHead } from '../../http1/request-head.ts';
+import { countWaiting } from './count-waiting.ts';
 import { reachApi } from './reach.ts';
 import { upgradeFor } from './upgrade.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -48,5 +49,6 @@ function begin(client: Client, head: RequestHead, upstream: Upstream, attempt: S
     isForeign: false,
     isInert: false,
   };
+  countWaiting(client, upstream, client.origin.network);
   new Exchange(client, target, upstream, head, attempt.again).begin(head);
 }

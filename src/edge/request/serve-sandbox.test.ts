@@ -9,6 +9,7 @@ import { ClientTable } from '../clients/client-table.ts';
 import { ClientConnection } from '../connection/client-connection.ts';
 import type { ConnectionContext, SandboxWay } from '../context.ts';
 import { LargeHeads } from '../clients/large-heads.ts';
+import { WaitingBytes } from '../waiting-bytes.ts';
 import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import { KnownProtocols } from '../upstream/known-protocols.ts';
@@ -68,7 +69,11 @@ function scene({ found = route(), to = {}, dial }: SceneOptions = {}) {
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock },
     requestHead: new RequestHead(limits.headerLinesMax),
-    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits) },
+    ...{
+      turns: new Http2Turns(),
+      largeHeads: new LargeHeads(limits),
+      waiting: new WaitingBytes(limits.waitingBytesMax),
+    },
     responseHead: new ResponseHead(limits.headerLinesMax),
     ...{ scratch: Buffer.allocUnsafe(1 << 20), clients: new Set(), stopping: false },
   };

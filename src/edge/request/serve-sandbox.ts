@@ -1,6 +1,7 @@
 import { agentPort, fileMetadataHeader, onlyRunningHeader } from '../../protocol/agent.ts';
 import type { Destination } from '../../protocol/network/hosts.ts';
 import { credentialsOf } from './admit.ts';
+import { countWaiting } from './count-waiting.ts';
 import { admit, answerToTrouble, connect, giveUp, takeIdle, type Connected } from './connect.ts';
 import { type Answer, internalRoute } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
@@ -117,6 +118,7 @@ function begin(
     // The agent's runtime would join the values of all lines into one.
     ...(to.port === agentPort && head.methodIs('POST') && { firstOf: fileMetadataHeader }),
   };
+  countWaiting(client, connected.upstream, connected.traffic.teamId);
   new Exchange(
     client,
     {

@@ -5,6 +5,7 @@ import { tunnelPath, tunnelProtocol } from '../../protocol/network/tunnel.ts';
 import { type Answer, type SandboxPort, sandboxAnswer } from '../answer/answer.ts';
 import type { Client } from '../connection/client.ts';
 import type { SandboxWay } from '../context.ts';
+import { countWaiting } from './count-waiting.ts';
 import { Tunnel } from '../tunnel/tunnel.ts';
 import { acceptOf } from '../../base/websocket-frames.ts';
 import { credentialsOf } from './admit.ts';
@@ -82,6 +83,7 @@ function begin(client: Client, { traffic, upstream }: Connected, { key, halfClos
       `${halfCloses ? `Sec-WebSocket-Protocol: ${tunnelProtocol}\r\n` : ''}\r\n`,
     'latin1',
   );
+  countWaiting(client, upstream, traffic.teamId);
   client.sendBuffer.write(accepted, 0, accepted.length, false);
   const tunnel = new Tunnel(client, upstream, traffic.requests, halfCloses);
   client.beginUse(tunnel);

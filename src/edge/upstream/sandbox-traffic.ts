@@ -9,6 +9,7 @@ import { poolBounds, UpstreamPool } from './pool.ts';
 export class SandboxTraffic {
   readonly sandboxId: string;
   readonly executionId: string;
+  readonly teamId: string;
   /** Requests and upgraded connections in flight, including those whose connection is still being made. */
   readonly requests: Share;
   readonly #idle: Share;
@@ -29,6 +30,7 @@ export class SandboxTraffic {
     this.#protocols = protocols;
     this.sandboxId = sandboxId;
     this.executionId = executionId;
+    this.teamId = team.teamId;
     this.#limits = limits;
     this.requests = team.requestsOfSandbox();
     this.#idle = team.idle;

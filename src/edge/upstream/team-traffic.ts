@@ -3,13 +3,15 @@ import { Share } from '../../base/concurrency/share.ts';
 
 /** One team's share of the edge's connections into sandboxes. */
 export class TeamTraffic {
+  readonly teamId: string;
   /** Connections that are kept and idle. */
   readonly idle: Share;
   /** Requests and upgraded connections in flight into its sandboxes, including those that wait for one to wake. */
   readonly requests: Share;
   readonly #perSandboxMax: number;
 
-  constructor(limits: EdgeLimits, requests: Share, idle: Share) {
+  constructor(teamId: string, limits: EdgeLimits, requests: Share, idle: Share) {
+    this.teamId = teamId;
     this.requests = requests;
     this.idle = idle;
     this.#perSandboxMax = limits.connectionsPerSandboxMax;
@@ -47,7 +49,8 @@ export class Teams {
     if (known !== undefined) return known;
     const { requestsPerTeamMax, idleUpstreamsPerTeamMax } = this.#limits;
     const requests = new Share('team', requestsPerTeamMax, this.#requests);
-    const team = new TeamTraffic(this.#limits, requests, new Share('team', idleUpstreamsPerTeamMax, this.#idle));
+    const idle = new Share('team', idleUpstreamsPerTeamMax, this.#idle);
+    const team = new TeamTraffic(teamId, this.#limits, requests, idle);
     this.#teams.set(teamId, team);
     return team;
   }

@@ -3,6 +3,7 @@ import type { Log } from '../../base/telemetry/log.ts';
 import type { FarEnd } from '../directory/directory.ts';
 import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
 import { beginsHttp2 } from './http2/first-frame.ts';
+import type { WaitingAccount, WaitingBytes } from '../waiting-bytes.ts';
 import type { Protocol } from './known-protocols.ts';
 
 /** The current user of an upstream connection, which hears what happens on it. */
@@ -51,6 +52,7 @@ export class Upstream {
   #abandoned = false;
   #socket: ByteSocket | null = null;
   #sendBuffer: SendBuffer | null = null;
+  #account: WaitingAccount | null = null;
 
   /** The server speaks HTTP/2, whose frames tell where a message ends. */
   readonly isHttp2: boolean;
@@ -91,6 +93,13 @@ export class Upstream {
     if (this.#abandoned) this.terminate();
   }
 
+  /** What waits for the server counts for this group. */
+  countIn(waiting: WaitingBytes, group: string): void {
+    this.#account ??= waiting.account(group, () => this.terminate());
+    this.#account.moveTo(group);
+    this.sendBuffer.countIn(this.#account);
+  }
+
   /** Stops reading, so that the server waits as long as the client does. */
   pause(): void {
     if (this.#paused) return;
@@ -113,6 +122,7 @@ export class Upstream {
   wasClosed(error: Error | undefined): void {
     this.closed = true;
     this.home.forget(this);
+    this.#account?.close();
     const { user } = this;
     this.user = null;
     user?.upstreamClosed(error ?? (this.wasReset ? new Error('the connection was reset') : undefined));
