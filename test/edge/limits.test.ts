@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { frame, frameType, headerBlock, preface } from '../attacks/support/http2-frames.ts';
 import { get, host, startBoth } from './support/both-ends.ts';
 import { RawSocket } from './support/raw-socket.ts';
 
@@ -70,6 +71,18 @@ test('one large head too many ends the one that arrives longest', async () => {
     upstream.close();
   }
   for (const client of others) client.close();
+});
+
+test('one large head too many over HTTP/2 ends the connection on which it arrives longest', async () => {
+  await using both = await startBoth({ limits: { largeHeadBytes: 1000, largeHeadsMax: 1 } });
+  const clients = await Promise.all([1, 2].map(() => RawSocket.connect(both.fixture.port)));
+  for (const client of clients) {
+    const head = headerBlock([['x', 'y'.repeat(2000)]]);
+    client.send(Buffer.concat([preface, frame(frameType.settings, 0, 0), frame(frameType.headers, 0, 1, head)]));
+  }
+  await Promise.race(clients.map(client => client.over()));
+  expect(clients.filter(({ end }) => end === undefined)).toHaveLength(1);
+  for (const client of clients) client.close();
 });
 
 test('a client that takes nothing of an answer of the API does not hold its place', async () => {

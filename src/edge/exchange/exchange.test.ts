@@ -63,8 +63,7 @@ function scene({ served = 0, upgrade = false } = {}) {
     ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits), waiting: new WaitingBytes(9e9) },
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
-    clients: new Set(),
-    stopping: false,
+    ...{ clients: new Set(), stopping: false },
   };
   const team = new Teams(limits).of('t');
   const traffic = new SandboxTraffic({ sandboxId: 's', executionId: 'e' }, limits, team, new KnownProtocols());

@@ -14,6 +14,7 @@ import { Http2Input } from '../http2-turns.ts';
 import type { WaitingAccount } from '../waiting-bytes.ts';
 import type { EdgeLimits } from '../limits.ts';
 import { BodyBytes } from './body-bytes.ts';
+import { OpenHead } from './open-head.ts';
 import { requestBytes } from './request-bytes.ts';
 import { type SocketUser, StreamSocket } from './stream-socket.ts';
 
@@ -58,6 +59,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   #takenMs = 0;
   readonly #streams = new Set<StreamSocket>();
   readonly #account: WaitingAccount;
+  readonly #openHead = new OpenHead();
   #resets = 0;
   #resetsSinceMs = 0;
   #written: (() => void) | null = null;
@@ -75,7 +77,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     this.#account = context.waiting.account(seat.origin.network, () => this.terminate());
     this.#duplex = this.#openDuplex();
     this.#input = new Http2Input(context.turns, {
-      give: bytes => this.#duplex.push(bytes),
+      give: bytes => this.#give(bytes),
       pause: () => socket.pause(),
       resume: () => socket.resume(),
     });
@@ -218,10 +220,25 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     this.#context.clients.delete(this);
     this.#input.drop();
     this.#account.close();
+    this.#context.largeHeads.ends(this);
     this.#seat.leave();
     for (const stream of this.#streams) stream.lost(error);
     this.#session.destroy(error);
     this.#duplex.destroy();
+  }
+
+  #give(bytes: Buffer | null): boolean {
+    if (bytes !== null) {
+      this.#openHead.take(bytes);
+      if (this.#openHead.bytes > 0) this.#context.largeHeads.grows(this, this.#openHead.bytes);
+      else this.#context.largeHeads.ends(this);
+    }
+    return this.#duplex.push(bytes);
+  }
+
+  /** Too many large heads arrive, and this one longest. */
+  refuseHead(): void {
+    this.terminate();
   }
 
   expired(): void {
