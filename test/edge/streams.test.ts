@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { startFixture, to } from './support/fixture.ts';
 
 const gibibyte = 1_073_741_824;
+/** Five times what the edge's memory may grow by. */
+const muchBytes = gibibyte / 2;
 const mebibyte = 1_048_576;
 /** What a stream may add to the edge's memory: a few reads, and what the collector has not reached yet. */
 const growthMaxBytes = 96 * mebibyte;
@@ -65,27 +67,27 @@ function upload(bytes: number): ReadableStream<Uint8Array> {
   });
 }
 
-test('a download of 1 GiB passes in constant memory', async () => {
+test('a download of 512 MiB passes in constant memory', async () => {
   await using edge = await startEdgeProcess();
   await using server = startBulkServer();
   const before = edge.memoryBytes('VmRSS');
-  const response = await fetch(`${edge.url}/?bytes=${gibibyte}`, { headers: to('one', Number(server.port)) });
+  const response = await fetch(`${edge.url}/?bytes=${muchBytes}`, { headers: to('one', Number(server.port)) });
   let taken = 0;
   for await (const chunk of response.body ?? []) taken += chunk.length;
-  expect(taken).toBe(gibibyte);
+  expect(taken).toBe(muchBytes);
   expect(edge.memoryBytes('VmHWM') - before).toBeLessThan(growthMaxBytes);
 }, 60_000);
 
-test('an upload of 1 GiB passes in constant memory', async () => {
+test('an upload of 512 MiB passes in constant memory', async () => {
   await using edge = await startEdgeProcess();
   await using server = startBulkServer();
   const before = edge.memoryBytes('VmRSS');
   const response = await fetch(edge.url, {
     method: 'POST',
-    body: upload(gibibyte),
+    body: upload(muchBytes),
     headers: to('one', Number(server.port)),
   });
-  expect(await response.json()).toEqual({ taken: gibibyte });
+  expect(await response.json()).toEqual({ taken: muchBytes });
   expect(edge.memoryBytes('VmHWM') - before).toBeLessThan(growthMaxBytes);
 }, 60_000);
 

@@ -37,7 +37,7 @@ import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from
 // it.
 
 const root = join(import.meta.dir, '../..');
-const runs = 3_000;
+const runs = 1_000;
 
 let directory = '';
 let process: HelperProcess;

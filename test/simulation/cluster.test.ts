@@ -7,7 +7,7 @@ import { Violation } from './support/simulate.ts';
 // decides everything.
 
 setDefaultTimeout(20 * 60_000);
-const seeds = Number(process.env['SIMULATION_SEEDS'] ?? 40);
+const seeds = Number(process.env['SIMULATION_SEEDS'] ?? 20);
 const first = Number(process.env['SIMULATION_SEED'] ?? 1);
 
 test(`${seeds} clusters lose nothing, run nothing twice, and come to rest (SIMULATION_SEED repeats one)`, async () => {
