@@ -23,7 +23,7 @@ const all = methodsOf(machineTable);
 const methods = checkedMethods(machineTable);
 
 /** A node that records the calls that it got. */
-function countingNode(authority = newAuthority()) {
+function countingNode(authority = newAuthority(), log = silentLog) {
   const called: string[] = [];
   const implementation: Record<string, Record<string, unknown>> = {};
   for (const [name, { result }] of all) {
@@ -34,7 +34,7 @@ function countingNode(authority = newAuthority()) {
     owner[last] = async () => (called.push(name), sampleOf(result));
   }
   const identity = authority.node(nodeId);
-  const served = listenTls({ hostname: '127.0.0.1', port: 0, identity }, { methods, implementation, log: silentLog });
+  const served = listenTls({ hostname: '127.0.0.1', port: 0, identity }, { methods, implementation, log });
   const place = { nodeId, host: '127.0.0.1', port: served.port, certificates: [identity.digest] };
   return { authority, identity, called, place, served };
 }
@@ -157,6 +157,19 @@ test('strangers who only connect keep no process of control away', async () => {
   expect(Math.max(...ended)).toBeLessThan(200);
   channel?.close();
   for (const stranger of strangers) stranger.terminate();
+  served.stop();
+});
+
+test('strangers who come one after the other do not fill the log', async () => {
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (message: string) => void told.push(message) };
+  const { authority, place, served } = countingNode(newAuthority(), log);
+  const stranger = { ...newAuthority().control('api'), authority: authority.own.certificate };
+  for (let left = 5; left > 0; left--) {
+    const channel = await openTls(place, stranger, () => {});
+    await new Promise<void>(closed => (channel ? channel.listen({ message() {}, closed }) : closed()));
+  }
+  expect(told).toEqual(['a stranger connected to the port of this node']);
   served.stop();
 });
 

@@ -1,5 +1,6 @@
 import { controlRoleOf } from '../../base/crypto/cluster-names.ts';
 import type { CertificatePair } from '../../base/crypto/certificate.ts';
+import type { Log } from '../../base/telemetry/log.ts';
 import { callBytesMax } from '../frame.ts';
 import { CallBudget, serve, type Served } from '../serve.ts';
 import { WaitingBytes } from '../stream-channel.ts';
@@ -13,6 +14,8 @@ export type NodeIdentity = CertificatePair & { /** PEM of the cluster's authorit
 const tlsConnectionsMax = 256;
 /** Connections of peers that have not proved yet who they are; one more ends the one that has waited longest. */
 const strangersMax = 128;
+/** How often strangers get into the log, milliseconds: whoever reaches the port may come as often as it likes. */
+const strangersToldMs = 10_000;
 /** Longest time for a stranger to prove its identity, milliseconds. */
 const handshakeTimeoutMs = 10_000;
 
@@ -60,10 +63,21 @@ export function listenTls(
   };
 }
 
+/** Tells of a stranger, and with the next one how many came in between. */
+function strangersIn(log: Log): (address: string) => void {
+  let [toldAt, untold] = [-Infinity, 0];
+  return address => {
+    if (performance.now() - toldAt < strangersToldMs) return void untold++;
+    log.warn('a stranger connected to the port of this node', { address, ...(untold > 0 && { others: untold }) });
+    [toldAt, untold] = [performance.now(), 0];
+  };
+}
+
 /** Admits peers that prove to be control, and serves each on its own channel. `peers`: all that are open. */
 function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Backlog): Bun.SocketHandler<Peer> {
   const { log } = served;
   const strangers = new Set<Bun.Socket<Peer>>();
+  const tellOfStranger = strangersIn(log);
   const budgets = { api: new CallBudget(), edge: new CallBudget() };
   const waiting = { api: new WaitingBytes(), edge: new WaitingBytes() };
   return {
@@ -82,7 +96,7 @@ function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Back
       const { authorized } = socket as unknown as { authorized: boolean };
       const role = authorized ? controlRoleOf(socket.getPeerCertificate()?.subjectaltname) : undefined;
       if (!role) {
-        log.warn('a stranger connected to the port of this node', { address: socket.remoteAddress });
+        tellOfStranger(socket.remoteAddress);
         return void socket.terminate();
       }
       if (peers.size - strangers.size > tlsConnectionsMax) {
