@@ -5,7 +5,10 @@ import type { AgentPlace } from './log-line.ts';
 afterEach(() => mock.restore());
 
 /** An intake whose clock the test sets, and its output. */
-function intakeAt(startMs: number, { createdMs, place }: { createdMs?: number; place?: AgentPlace } = {}) {
+function intakeAt(
+  startMs: number,
+  { createdMs, place, addMs = 0 }: { createdMs?: number; place?: AgentPlace; addMs?: number } = {},
+) {
   let nowMs = startMs;
   spyOn(performance, 'now').mockImplementation(() => nowMs);
   const out: (number | string)[] = [];
@@ -13,7 +16,10 @@ function intakeAt(startMs: number, { createdMs, place }: { createdMs?: number; p
   const intake = new LogIntake(
     {
       place: async () => undefined,
-      add: (_, { number }) => void out.push(number),
+      add: (_, { number }) => {
+        out.push(number);
+        nowMs += addMs;
+      },
       gap: (text, about) => void (out.push(text), fields.push(about)),
     },
     createdMs,
@@ -56,6 +62,17 @@ test('the lines and pieces read in a second are limited, however few bytes they 
   pass(1_000);
   intake.beginSecond();
   expect(intake.hasRoom).toBeTrue();
+});
+
+test('the time that entries take in a second is limited, however few they are', () => {
+  const { intake, out, pass } = intakeAt(5_000, { addMs: 25 });
+  intake.take(line(1));
+  expect([intake.count(1), intake.hasRoom]).toEqual([0, true]);
+  intake.take(line(2));
+  expect([intake.count(1), intake.hasRoom]).toEqual([950, false]);
+  pass(950);
+  expect([intake.count(1), intake.hasRoom]).toEqual([0, true]);
+  expect(out).toEqual([1, 2]);
 });
 
 test('the entries of a second are limited, and those beyond are one gap', () => {

@@ -6,6 +6,8 @@ const bytesPerSecond = 256 << 10;
 const entriesPerSecond = 1000;
 /** The same in lines, and in pieces of bytes: an agent sends each line in one piece. */
 const partsPerSecond = 4000;
+/** The same in time of the node's thread: how long an entry takes depends on its text and on the sandbox's policy. */
+const msPerSecond = 50;
 
 /** Where the log of one sandbox's agent goes. */
 export type LogSink = {
@@ -26,6 +28,7 @@ export class LogIntake {
   #bytesLeft = bytesPerSecond;
   #entriesLeft = entriesPerSecond;
   #partsLeft = partsPerSecond;
+  #msLeft = msPerSecond;
 
   /**
    * `createdMs`: older entries belong to another sandbox, whose memory this one began with. Undefined: there are none.
@@ -37,7 +40,7 @@ export class LogIntake {
 
   /** Whether this second has room for more. */
   get hasRoom(): boolean {
-    return this.#bytesLeft > 0 && this.#partsLeft > 0;
+    return this.#bytesLeft > 0 && this.#partsLeft > 0 && this.#msLeft > 0;
   }
 
   /** Counts one piece that bytes of lines came in. */
@@ -60,11 +63,18 @@ export class LogIntake {
     this.#bytesLeft = bytesPerSecond;
     this.#entriesLeft = entriesPerSecond;
     this.#partsLeft = partsPerSecond;
+    this.#msLeft = msPerSecond;
   }
 
   /** Takes a line. Throws if it is not a line of a log. */
   take(text: string): void {
+    const began = performance.now();
     this.#partsLeft--;
+    this.#takeLine(text);
+    this.#msLeft -= performance.now() - began;
+  }
+
+  #takeLine(text: string): void {
     const line = readAgentLine(text, Date.now());
     if (line === undefined) throw new Error('the agent sent what is no log');
     if ('epoch' in line) {
