@@ -41,6 +41,7 @@ export class FakeNode implements NodeProtocol {
   readonly resumed: ResumeSandbox[] = [];
   /** The log of every sandbox. */
   logEntries: SandboxLogEntry[] = [];
+  readonly logReads: ReadSandboxLogs[] = [];
   /** Called before the work of each call; may wait or throw. */
   before: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
   /** Called after the work of each call, before its answer. */
@@ -263,8 +264,12 @@ export class FakeNode implements NodeProtocol {
     await this.after('updateNetwork', target);
   }
 
-  async logs({ backward, limit, fromMs = 0 }: ReadSandboxLogs): Promise<SandboxLogEntry[]> {
-    const entries = this.logEntries.filter(({ timestampMs }) => timestampMs >= fromMs);
+  async logs(read: ReadSandboxLogs): Promise<SandboxLogEntry[]> {
+    const { backward, limit, fromMs = 0, search = '' } = read;
+    this.logReads.push(read);
+    const entries = this.logEntries.filter(
+      ({ timestampMs, message }) => timestampMs >= fromMs && message.includes(search),
+    );
     return (backward ? entries.toReversed() : entries).slice(0, limit);
   }
 

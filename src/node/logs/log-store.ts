@@ -113,8 +113,6 @@ async function readEntries(directory: string, request: ReadSandboxLogs): Promise
   const least = sandboxLogLevels.indexOf(minimum);
   const text = search.toLowerCase();
   const matches = (entry: SandboxLogEntry) =>
-    entry.timestampMs >= fromMs &&
-    entry.timestampMs < beforeMs &&
     sandboxLogLevels.indexOf(entry.level) >= least &&
     (logger === undefined || entry.logger === logger) &&
     (text === '' || entry.message.toLowerCase().includes(text));
@@ -127,9 +125,11 @@ async function readEntries(directory: string, request: ReadSandboxLogs): Promise
   const touched = spans.filter(({ firstMs, nextMs }) => firstMs < beforeMs && nextMs > fromMs);
   const found: SandboxLogEntry[] = [];
   for (const { name } of backward ? touched.reverse() : touched) {
+    for (const entry of await readSegment(join(directory, name), { fromMs, beforeMs, backward })) {
+      if (found.length >= limit) return found;
+      if (matches(entry)) found.push(entry);
+    }
     if (found.length >= limit) break;
-    const entries = (await readSegment(join(directory, name))).filter(matches);
-    found.push(...(backward ? entries.reverse() : entries));
   }
-  return found.slice(0, limit);
+  return found;
 }

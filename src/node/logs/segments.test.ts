@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import {
   appendFileSync,
   mkdirSync,
@@ -18,8 +18,9 @@ beforeEach(() => (directory = join(mkdtempSync(join(tmpdir(), 'atoll-segments-')
 afterEach(() => rmSync(join(directory, '..'), { recursive: true }));
 
 const entry = (t: number, more: Partial<StoredEntry> = {}): StoredEntry => ({ t, l: 1, g: 'test', m: 'said', ...more });
-const timesIn = async (name: string) =>
-  (await readSegment(join(directory, name))).map(({ timestampMs }) => timestampMs);
+const everything = { fromMs: 0, beforeMs: Number.POSITIVE_INFINITY, backward: false };
+const entriesIn = async (name: string, span = everything) => [...(await readSegment(join(directory, name), span))];
+const timesIn = async (name: string) => (await entriesIn(name)).map(({ timestampMs }) => timestampMs);
 /** An entry that fills a file on its own. */
 const large = (t: number) => entry(t, { m: 'x'.repeat(1 << 20) });
 
@@ -38,10 +39,22 @@ test('what is read is what was written, and what was added takes so many bytes',
   const segments = await openSegments(directory);
   const bytes = await segments.append([entry(5, { l: 3, f: { a: 'ö' } }), entry(6, { l: 99 })]);
   expect(bytes).toBe(statSync(join(directory, '5.jsonl')).size);
-  const [first, second] = await readSegment(join(directory, '5.jsonl'));
+  const [first, second] = await entriesIn('5.jsonl');
   expect(first).toEqual({ timestampMs: 5, level: 'error', logger: 'test', message: 'said', fields: { a: 'ö' } });
   expect(second).toMatchObject({ level: 'info', fields: {} });
-  expect(await readSegment(join(directory, 'none.jsonl'))).toEqual([]);
+  expect(await entriesIn('none.jsonl')).toEqual([]);
+});
+
+test('a reader parses no more entries than it takes, and none outside of its span', async () => {
+  const segments = await openSegments(directory);
+  await segments.append(Array.from({ length: 100 }, (_, index) => entry(index + 1)));
+  const parsed = spyOn(JSON, 'parse');
+  const span = { fromMs: 20, beforeMs: 41, backward: true };
+  const [first, second] = await readSegment(join(directory, '1.jsonl'), span);
+  expect([first?.timestampMs, second?.timestampMs, parsed.mock.calls.length]).toEqual([40, 39, 2]);
+  expect((await entriesIn('1.jsonl', span)).at(-1)?.timestampMs).toBe(20);
+  expect(parsed.mock.calls.length).toBe(2 + 21);
+  parsed.mockRestore();
 });
 
 test('a file that is full is followed by another, and only the newest eight stay', async () => {

@@ -10,6 +10,9 @@ const segmentsMax = 8;
 /** How much of a file's end is read to find its last line. */
 const tailBytes = 32 << 10;
 
+/** Where the time of an entry is in its line, which begins with it. */
+const timeAt = '{"t":'.length;
+
 /** An entry as a line of a file, in short form. Entries of an agent include their place in its stream. */
 export type StoredEntry = {
   t: number;
@@ -70,23 +73,26 @@ export async function segmentsIn(directory: string): Promise<string[]> {
   return names.filter(name => /^\d+\.jsonl$/.test(name)).sort((a, b) => Number.parseInt(a) - Number.parseInt(b));
 }
 
-/** The entries of a file, the oldest first, without what a crash cut off. */
-export async function readSegment(path: string): Promise<SandboxLogEntry[]> {
+/** Which entries of a file are read, and in which order. */
+type Span = { fromMs: number; beforeMs: number; backward: boolean };
+
+/** The entries of a file, without what a crash cut off. Each is parsed when it is asked for: few cost little. */
+export async function readSegment(path: string, span: Span): Promise<Iterable<SandboxLogEntry>> {
   const text = await readFile(path, 'utf8').catch(() => '');
-  return text.split('\n').flatMap(line => {
-    const stored = line === '' ? undefined : parse(line);
-    return stored
-      ? [
-          {
-            timestampMs: stored.t,
-            level: sandboxLogLevels[stored.l] ?? 'info',
-            logger: stored.g,
-            message: stored.m,
-            fields: stored.f ?? {},
-          },
-        ]
-      : [];
+  const lines = text.split('\n').filter(line => {
+    const timeMs = Number.parseInt(line.slice(timeAt), 10);
+    return timeMs >= span.fromMs && timeMs < span.beforeMs;
   });
+  return entriesOf(span.backward ? lines.reverse() : lines);
+}
+
+function* entriesOf(lines: readonly string[]): Generator<SandboxLogEntry> {
+  for (const line of lines) {
+    const stored = parse(line);
+    if (!stored) continue;
+    const { t, l, g, m, f = {} } = stored;
+    yield { timestampMs: t, level: sandboxLogLevels[l] ?? 'info', logger: g, message: m, fields: f };
+  }
 }
 
 type End = { isWhole: boolean; bytes: number; last: StoredEntry | undefined; place: AgentPlace | undefined };

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { streamsPerTeamMax } from '../../../src/api/http/open-streams.ts';
 import type { SandboxLogEntry } from '../../../src/protocol/logs.ts';
-import { Platform } from '../platform.ts';
+import { Platform, until } from '../platform.ts';
 import { messagesOf } from '../support/stream-messages.ts';
 
 const entry = (timestampMs: number): SandboxLogEntry => ({
@@ -70,6 +70,24 @@ test('the log of a sandbox is told as it grows, from where one was, and to its e
   expect(await past.next()).toMatchObject({ event: 'end' });
   expect((await follow(platform, '/sandboxes/inosuchsandbox/logs/stream')).status).toBe(404);
   expect((await follow(platform, path, { 'last-event-id': '-1' })).status).toBe(400);
+});
+
+test('a stream of what matches searches each entry once', async () => {
+  await using platform = await Platform.start();
+  const { sandboxID } = await platform.createSandbox();
+  const { node } = platform;
+  node.logEntries = [entry(10), entry(20), entry(30)];
+  const stream = await follow(platform, `/sandboxes/${sandboxID}/logs/stream?after=0&search=4`);
+  expect(await ids(stream, 1)).toEqual(['0']);
+  const readsOf = (isSearch: boolean) => node.logReads.filter(({ search }) => (search === '4') === isSearch);
+  await until(() => readsOf(false).length >= 3);
+  expect(readsOf(true).map(({ fromMs }) => fromMs)).toEqual([1]);
+  node.logEntries.push(entry(40), entry(50));
+  expect(await ids(stream, 1)).toEqual(['40']);
+  node.logEntries.push(entry(64));
+  expect(await ids(stream, 1)).toEqual(['64']);
+  expect(readsOf(true).map(({ fromMs }) => fromMs)).toEqual([1, 31, 51]);
+  stream.stop();
 });
 
 test('a team follows so many streams at a time, and each that ends makes room', async () => {

@@ -2,10 +2,11 @@ import { Type } from '@sinclair/typebox';
 import { SandboxLogEntry, sandboxLogStreamQuery } from '../../../protocol/api/sandbox-logs.ts';
 import { placeOf, streamAnswer, streamHeaders, streamQuery, streamReply } from '../../http/event-stream.ts';
 import type { OpenStreams } from '../../http/open-streams.ts';
+import type { Charging } from '../../credential/rules/rate-limit.ts';
 import { route } from '../../http/route.ts';
 import type { LogDeps } from '../rules/logs.ts';
 import { logSource, logStreamBounds } from '../rules/log-stream.ts';
-import { entryView } from './logs.ts';
+import { chargeSearch, entryView } from './logs.ts';
 import { sandboxParams } from './read.ts';
 
 /** `GET /sandboxes/{sandboxID}/logs/stream` */
@@ -20,8 +21,9 @@ export const streamSandboxLogs = route({
   headers: streamHeaders,
   responses: streamAnswer(SandboxLogEntry, 'When the sandbox has ended and all is told, `end`. '),
   errors: [404],
-  async handle(deps: LogDeps & { streams: OpenStreams; stopping: AbortSignal }, input) {
+  async handle(deps: LogDeps & Charging & { streams: OpenStreams; stopping: AbortSignal }, input) {
     const { level, logger, search, tail = 0 } = input.query;
+    chargeSearch(deps, input.caller, input.query);
     const source = await logSource(deps, input.caller.team, input.params.sandboxID, {
       after: placeOf(input),
       tail,

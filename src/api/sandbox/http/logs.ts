@@ -15,6 +15,15 @@ import { sandboxParams } from './read.ts';
  */
 const searchRequests = 25;
 
+/** Counts a search, where these filters mean one. */
+export function chargeSearch(
+  deps: Charging,
+  caller: Parameters<typeof chargeRequests>[1],
+  { level, logger, search }: { level?: unknown; logger?: unknown; search?: unknown },
+): void {
+  if (level || logger || search) chargeRequests(deps, caller, searchRequests - 1);
+}
+
 /** `GET /sandboxes/{sandboxID}/logs` */
 export const readSandboxLogsV1 = route({
   operationId: 'getSandboxLogs',
@@ -54,7 +63,7 @@ export const readSandboxLogsV2 = route({
   async handle(deps: LogDeps & Charging, { caller, params, query }) {
     const { cursor, limit = sandboxLogPageMax, direction = 'backward', level, logger, search } = query;
     const backward = direction === 'backward';
-    if (level || logger || search) chargeRequests(deps, caller, searchRequests - 1);
+    chargeSearch(deps, caller, query);
     const { entries, isPartial } = await readSandboxLogs(deps, caller.team, params.sandboxID, {
       backward,
       limit,

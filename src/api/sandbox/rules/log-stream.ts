@@ -14,6 +14,8 @@ export const logStreamBounds = {
   pageMax: 200,
 } as const;
 
+const page = { backward: false, limit: logStreamBounds.pageMax } as const;
+
 /** Where a stream of logs begins, and which entries it contains. */
 type LogStreamQuery = Pick<ReadSandboxLogs, 'minimum' | 'logger' | 'search'> & {
   /** Begin after this entry; null: `tail` entries before the newest one. */
@@ -39,11 +41,15 @@ export async function logSource(
   const next = async (): Promise<News<SandboxLogEntry>> => {
     // Checked before the log is read: the log of an ended sandbox is complete.
     const isOver = (await findSandbox(deps.db, team.teamId, sandboxId)) === null;
-    const { entries, isPartial } = await read({ backward: false, fromMs: place + 1, limit: logStreamBounds.pageMax });
+    const behind = { fromMs: place + 1 };
+    // What was searched once and does not match is not searched again: that may be all of the log.
+    const newest = await readSandboxLogs(deps, team, idText, { ...behind, backward: true, limit: 1 });
+    const { entries, isPartial } = newest.entries.length === 0 ? newest : await read({ ...behind, ...page });
     // Entries on the machine that is away may belong before these.
-    if (isPartial) return { items: [], isMore: false };
-    place = entries.at(-1)?.timestampMs ?? place;
+    if (newest.isPartial || isPartial) return { items: [], isMore: false };
     const isMore = entries.length === logStreamBounds.pageMax;
+    const searched = isMore ? place : (newest.entries[0]?.timestampMs ?? place);
+    place = Math.max(searched, entries.at(-1)?.timestampMs ?? place);
     const items = entries.map(entry => ({ place: entry.timestampMs, item: entry }));
     return { items, isMore, ...(isOver && !isMore && { end: {} }) };
   };
