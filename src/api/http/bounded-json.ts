@@ -3,7 +3,7 @@ import { AtollError } from '../../base/error.ts';
 /** How deep a body may nest; the deepest that clients send is 6. */
 export const jsonDepthMax = 32;
 /** Members and elements of a body, counted together. */
-export const jsonValuesMax = 200_000;
+export const jsonValuesMax = 50_000;
 
 const quote = 0x22;
 const backslash = 0x5c;
