@@ -155,19 +155,24 @@ test('a program whose caller has gone is not asked for, and one that runs is lef
   await running.closed;
 });
 
-test('what is read in a second has a bound, and small messages and pieces count as more than their bytes', () => {
+test('what is read in a second has a bound, and small messages, pieces and time count as bytes', () => {
   const now = { ms: 5_000 };
   const pace = createPace(() => now.ms);
-  expect(pace(16 << 20, 0, 0)).toBe(0);
+  expect(pace(16 << 20, 0, 0, 0)).toBe(0);
   now.ms += 300;
-  expect(pace(1, 0, 0)).toBe(700);
+  expect(pace(1, 0, 0, 0)).toBe(700);
   now.ms += 700;
-  expect(pace(8_000 * 10, 8_000, 0)).toBe(0);
+  expect(pace(8_000 * 10, 8_000, 0, 0)).toBe(0);
   now.ms += 999;
-  expect(pace(2_000, 200, 0)).toBe(1);
+  expect(pace(2_000, 200, 0, 0)).toBe(1);
   now.ms += 1;
-  expect(pace(1, 1, 0)).toBe(0);
+  expect(pace(1, 1, 0, 0)).toBe(0);
   now.ms += 1_000;
-  expect(pace(60_000, 0, 60_000)).toBe(0);
-  expect(pace(6_000, 0, 6_000)).toBe(1_000);
+  expect(pace(60_000, 0, 60_000, 0)).toBe(0);
+  expect(pace(6_000, 0, 6_000, 0)).toBe(1_000);
+  now.ms += 1_000;
+  expect(pace(1, 0, 0, 100)).toBe(0);
+  expect(pace(1, 0, 0, 0.5)).toBe(1_000);
+  now.ms += 1_000;
+  expect(pace(1, 0, 0, 99)).toBe(0);
 });

@@ -54,6 +54,7 @@ export async function runByAgent(fd: number, process: AgentProcess, onOutput: On
   let outcome: ProcessEnd | AtollError | undefined;
   let messages = 0;
   let pieces = 0;
+  let ms = 0;
   const takeMessage = (flags: number, payload: Buffer) => {
     messages++;
     const message = readProcessMessage(payload);
@@ -66,14 +67,16 @@ export async function runByAgent(fd: number, process: AgentProcess, onOutput: On
   };
   const read = createMessageReader(takeMessage);
   const onData = (piece: Uint8Array) => {
+    const began = performance.now();
     pieces++;
     read(piece);
+    ms += performance.now() - began;
     return outcome === undefined ? 'more' : 'enough';
   };
   const pace = createPace();
   const afterBytes = (count: number, connection: AgentConnection) => {
-    const waitMs = pace(count, messages, pieces);
-    messages = pieces = 0;
+    const waitMs = pace(count, messages, pieces, ms);
+    messages = pieces = ms = 0;
     if (waitMs === 0 || outcome !== undefined) return;
     connection.pause();
     setTimeout(() => connection.resume(), waitMs).unref();
