@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct level { char *name; dev_t device; ino_t inode; };
@@ -16,6 +17,13 @@ struct levels { struct level *level; size_t count, room; };
 
 // How often a directory may be filled again before that is an error.
 enum { refillsMax = 1000 };
+
+// A deeper directory is moved up first. Each level that is open takes memory here and, with its names and inodes, in
+// the kernel; whoever made the tree paid for one directory at a time.
+enum { levelsMax = 1024 };
+
+// musl has neither the call nor this flag of it (renameat2(2)).
+enum { renameNoReplace = 1 };
 
 static _Noreturn void removeFailed(const char *what) {
   dprintf(2, "%d %s: %s\n", errno, what, strerror(errno));
@@ -64,17 +72,31 @@ static int leaveDirectory(int fd, struct levels *levels) {
   return parent;
 }
 
+// Moves a directory to the top of the tree, under a name that nothing there has.
+static int moveUp(int parent, const char *name, int top) {
+  static unsigned moved;
+  char free[32];
+  int failed;
+  do snprintf(free, sizeof free, "moved-up-%u", moved++);
+  while ((failed = syscall(SYS_renameat2, parent, name, top, free, renameNoReplace)) && errno == EEXIST);
+  return failed;
+}
+
 int removeTree(int parent, const char *name) {
   struct levels levels = { 0 };
   int refills = 0;
   int fd = enterDirectory(parent, name, &levels);
   if (fd < 0) removeFailed(name);
+  int top = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (top < 0) removeFailed("duplicate");
   for (;;) {
     int scanned = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (scanned < 0) removeFailed("open");
     char *below = removeFiles(scanned);
     if (below) {
-      int entered = enterDirectory(fd, below, &levels);
+      int isTooDeep = levels.count == levelsMax;
+      int entered = isTooDeep ? moveUp(fd, below, top) : enterDirectory(fd, below, &levels);
+      if (isTooDeep && !entered) { free(below); continue; }
       if (entered >= 0) { close(fd); fd = entered; }
       else if (errno != ENOENT && (errno != ENOTDIR || ++refills > refillsMax)) removeFailed(below);
       free(below);
@@ -86,7 +108,7 @@ int removeTree(int parent, const char *name) {
     levels.count--;
     if (!unlinkat(above, left.name, AT_REMOVEDIR) || errno == ENOENT) {
       free(left.name);
-      if (isTop) return free(levels.level), 0;
+      if (isTop) return close(top), free(levels.level), 0;
     } else {
       if (errno != ENOTEMPTY || ++refills > refillsMax) removeFailed(left.name);
       // Somebody put something into it: removes that as well.

@@ -474,6 +474,27 @@ test('the helper’s other programs refuse what they can’t do', () => {
   expect(run([made('helper')]).exitCode).toBe(2);
 });
 
+test('a tree is removed in the same memory however deep it is, also where its names look moved', () => {
+  const tree = mkdtempSync('/dev/shm/atoll-native-');
+  mkdirSync(join(tree, 'moved-up-0', 'below'), { recursive: true });
+  const [chain, next] = [join(tree, 'chain'), join(tree, 'next')];
+  mkdirSync(chain);
+  // From its end: no path is ever long.
+  for (let level = 0; level < 20_000; level++) {
+    mkdirSync(next);
+    renameSync(chain, join(next, 'n'.repeat(250)));
+    renameSync(next, chain);
+  }
+  // Without the sanitizers, which need memory themselves.
+  const built = run(['gcc', '-o', made('small-init'), ...initSources.map(source => join(root, source))]);
+  expect(built).toMatchObject({ exitCode: 0 });
+  expect(run(['prlimit', `--data=${16 << 20}`, made('small-init'), 'remove', tree])).toMatchObject({
+    exitCode: 0,
+    stderr: '',
+  });
+  expect(existsSync(tree)).toBe(false);
+});
+
 const makeWatcher = () =>
   expect(
     run(['gcc', '-Wall', '-Wextra', '-Werror', '-o', made('watcher'), join(root, 'test/native/watcher.c')]),

@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -15,7 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeUploads } from './file-content.ts';
+import { beginFile, removeUploads } from './file-content.ts';
 import { turnsOfReads } from '../../base/concurrency/long-reads.ts';
 import { volumeProtocolOf, type VolumeParts } from './protocol.ts';
 
@@ -223,6 +224,15 @@ test('a file that is written appears whole, when it is kept, and once', async ()
   const { drop } = await write('a/other', 'content');
   await drop();
   expect([readdirSync(at('a')), users]).toEqual([['file'], 0]);
+});
+
+test('a file in a directory that is removed meanwhile is not found', async () => {
+  const directory = join(folder, 'data', 'd');
+  mkdirSync(directory);
+  // The directory is opened before anything is waited for.
+  const begun = beginFile(join(folder, 'data'), 'd/f', everybody);
+  rmdirSync(directory);
+  await expect(begun.then(file => file.keep())).rejects.toMatchObject({ code: 'not_found' });
 });
 
 test('a file takes the place of another only where it is asked to, and of a directory never', async () => {

@@ -87,7 +87,8 @@ export async function beginFile(root: string, path: string, entry: NewVolumeEntr
       },
     };
   } catch (error) {
-    throw contentError(error, path, { ENOTDIR: 'invalid' });
+    // ext4's word for a new file in a directory that a sandbox has just removed.
+    throw contentError(error, path, { ENOTDIR: 'invalid', EPERM: 'not_found' });
   }
 }
 
