@@ -67,6 +67,7 @@ int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t
 // The programs of snapshot-program.c. Answers the exit status, or -1 if the arguments are not theirs.
 int snapshotProgram(int count, char **argument);
 int watchPaths(const char *pid, const char *groupFile, const char *imagePath, char **disk); // snapshot-watches.c
+int lookForNameless(const char *looks, const char *bytes); // snapshot-nameless.c
 int undoDump(const char *pid, const char *processFile);                                      // snapshot-undo.c
 int removePacketRules(void);
 int followDirectory(const char *path, int writeOut); // snapshot-follow.c

@@ -4,8 +4,8 @@
 //   helper without-network-settings program argument...  starts a program that finds no network settings, see below
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
 //   helper undo-dump PID PROCESSFILE                     see snapshot-undo.c
-//   helper protect PID [FLAGS POINT]...                 adds flags to mounts of a sandbox, e.g. ro,nosuid
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
+//   helper look-for-nameless LOOKS BYTES                 see snapshot-nameless.c
 //   helper learn-kernel DIRECTORY program argument...   lets CRIU remember what the kernel can do, see below
 //   helper seal|checksum|flush|verify DIRECTORY         see snapshot-seal.c
 //   helper follow DIRECTORY [write-out]                 see snapshot-follow.c
@@ -204,6 +204,7 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "cut")) return cut(argument[2]);
   if (!strcmp(name, "undo-dump") && count > 3) return undoDump(argument[2], argument[3]);
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
+  if (!strcmp(name, "look-for-nameless") && count > 3) return lookForNameless(argument[2], argument[3]);
   if (!strcmp(name, "learn-kernel") && count > 3) return learnKernel(argument[2], argument + 3);
   if (!strcmp(name, "bring-later")) return bringLater(argument[2]);
   if (!strcmp(name, "verify-now")) return verifyNow(argument[2]);

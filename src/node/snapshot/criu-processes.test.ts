@@ -4,8 +4,11 @@ import { processesWith, runsWith } from './criu-processes.ts';
 test('a process is recognized by its first arguments, and no more is read than CRIU’s arguments have', async () => {
   const [near, far] = [`near-${process.pid}`, `far-${process.pid}`];
   const long = Array.from({ length: 20 }, () => 'x'.repeat(100_000));
-  const child = Bun.spawn(['sh', '-c', 'read _', near, ...long, far], { stdin: 'pipe' });
+  const argv = ['sh', '-c', 'echo there; read _', near, ...long, far];
+  const child = Bun.spawn(argv, { stdin: 'pipe', stdout: 'pipe' });
   try {
+    // Its arguments are there a moment later than it is.
+    await child.stdout.getReader().read();
     expect([await runsWith(child.pid, near), await runsWith(child.pid, far)]).toEqual([true, false]);
     expect([await processesWith(near), await processesWith(far)]).toEqual([[child.pid], []]);
   } finally {

@@ -43,12 +43,13 @@ type Run = {
  * A host whose CRIU does these runs, one after another, and then repeats the last one. `undo`: the exit status of the
  * undoing.
  */
-function hostOf(runs: Run[], { undo = 0, watch = 0 } = {}) {
+function hostOf(runs: Run[], { undo = 0, watch = 0, look = 0 } = {}) {
   const [did, answers, configs]: [string[], string[], string[]] = [[], [], []];
   let round = 0;
   const helper = {
     async spawn(argv: string[], { kind }: { kind?: string }) {
       const [, verb = ''] = argv;
+      if (verb === 'look-for-nameless') return { status: look, output: look === 0 ? '0 0 0\n' : '' };
       if (verb === 'watch-paths') {
         did.push('watch paths');
         return { status: watch, output: 'it can’t\n' };
@@ -196,6 +197,7 @@ test('a dump may compute for so long as what it writes down takes, and is its te
   const message = 'takes more than 123 s of computing';
   await expect(dumped).rejects.toEqual(error('precondition', message, { detail: criuKilled }));
   expect(asked).toEqual([
+    ['look-for-nameless', '100000', 'team'],
     ['watch-paths', String(process.pid), 'team'],
     ['prlimit', '--cpu=123', 'team'],
   ]);
@@ -295,6 +297,13 @@ test('a sandbox whose watches can’t be found is let go and not dumped', async 
   const dumped = dump(host, sourceOf(did), options(), { end: false, final: false, commit });
   await expect(dumped).rejects.toEqual(error('unavailable', "file watches can't be kept: it can’t"));
   expect([did, left()]).toEqual([looks, []]);
+});
+
+test('a sandbox whose processes can’t be looked at is not frozen and not dumped', async () => {
+  const { host, did } = hostOf([{}], { look: 137 });
+  const dumped = dump(host, sourceOf(did), options(), { end: false, final: false, commit });
+  await expect(dumped).rejects.toEqual(error('unavailable', 'what its processes have mapped can’t be looked at'));
+  expect([did, left()]).toEqual([[], []]);
 });
 
 test('a caller that gives up before a dump, or before its end, gets none', async () => {

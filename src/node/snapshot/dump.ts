@@ -9,7 +9,7 @@ import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
 import { followImages, type Follow } from './checksums.ts';
 import { memoryIsThere } from './later-memory.ts';
-import { memoryFileBytes } from './nameless-files.ts';
+import { namelessFiles } from './nameless-files.ts';
 import { undoFailed } from './undo-dump.ts';
 
 /** Where a checkpoint goes. */
@@ -78,7 +78,7 @@ export async function dump(
   const { pid } = source;
   const partial = partialOf(options.directory);
   await memoryIsThere(host, source);
-  await requireLittleToGoThrough(source);
+  await requireLittleToGoThrough(host, source);
   let committed = false;
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
@@ -131,11 +131,11 @@ export async function dump(
   }
 }
 
-/** Refuses what CRIU would process for minutes without finding anything. Errors: `precondition`. */
-async function requireLittleToGoThrough({ group }: CheckpointSource): Promise<void> {
-  const bytes = await memoryFileBytes(group.processes());
-  if (bytes <= memoryFileBytesMax) return;
-  const lengths = (bytes / memoryFileBytesMax).toFixed(1);
+/** Refuses what CRIU would process for minutes without finding anything. Errors: `precondition`, `unavailable`. */
+async function requireLittleToGoThrough(host: CriuHost, { group, teamId }: CheckpointSource): Promise<void> {
+  const { memoryBytes } = await namelessFiles(host, { pids: group.processes(), teamId });
+  if (memoryBytes <= memoryFileBytesMax) return;
+  const lengths = (memoryBytes / memoryFileBytesMax).toFixed(1);
   throw new AtollError(
     'precondition',
     'the memory of the sandbox can’t be kept: ' +

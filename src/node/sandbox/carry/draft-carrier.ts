@@ -80,7 +80,7 @@ async function take(parts: DraftParts, target: DraftRef): Promise<Omit<PauseFact
   const disk = diskOf(parts, target);
   using _room = space.reserve(
     'the draft of a sandbox',
-    (await checkpointBytes(processes, disk)) + allocatedBytes(disk),
+    (await checkpointBytes(host, processes, { disk, teamId: record.teamId })) + allocatedBytes(disk),
   );
   const folder = drafts.begin(target);
   try {

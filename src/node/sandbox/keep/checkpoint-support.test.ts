@@ -6,6 +6,7 @@ import { AtollError } from '../../../base/error.ts';
 import { slotOf } from '../../layout.ts';
 import { allocatedBytes } from '../../disks/allocated-bytes.ts';
 import { checkpointFailed } from '../../snapshot/criu.ts';
+import type { RestoreHost } from '../../snapshot/restore.ts';
 import { checkpointBytes, explainCheckpoint, explainRestore } from './checkpoint-support.ts';
 
 test('a checkpoint may take all of a disk with too many files to find those without a name', async () => {
@@ -13,14 +14,15 @@ test('a checkpoint may take all of a disk with too many files to find those with
   try {
     const disk = join(folder, 'disk.img');
     writeFileSync(disk, Buffer.alloc(1 << 20, 1));
-    const bytes = async (processes: number[]) => {
-      const driver = { memoryUsed: () => 1000, processes: () => processes };
-      const source = { slot: slotOf(0, 1), driver } as unknown as Parameters<typeof checkpointBytes>[0];
-      return checkpointBytes(source, disk);
+    const bytes = async (status: number, output: string) => {
+      const host = { helper: { spawn: async () => ({ status, output }) } } as unknown as RestoreHost;
+      const driver = { memoryUsed: () => 1000, processes: () => [1, 2] };
+      const source = { slot: slotOf(0, 1), driver } as unknown as Parameters<typeof checkpointBytes>[1];
+      return checkpointBytes(host, source, { disk });
     };
-    expect(await bytes([])).toBe(1000);
-    // Each process counts with all of its open and mapped files.
-    expect(await bytes(Array.from({ length: 20_000 }, () => process.pid))).toBe(1000 + allocatedBytes(disk));
+    expect(await bytes(0, '4096 0 0\n')).toBe(1000 + 4096);
+    expect(await bytes(0, '4096 0 1\n')).toBe(1000 + allocatedBytes(disk));
+    await expect(bytes(137, '')).rejects.toMatchObject({ code: 'unavailable' });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -5,7 +5,7 @@ import type { Driver } from '../../drivers/driver.ts';
 import type { CheckpointSource } from '../../snapshot/checkpoint-source.ts';
 import { nodeFull, tellsShortage } from '../../../protocol/no-room.ts';
 import { checkpointFailed } from '../../snapshot/criu.ts';
-import { namelessBytes } from '../../snapshot/nameless-files.ts';
+import { namelessFiles } from '../../snapshot/nameless-files.ts';
 import type { RestoreHost } from '../../snapshot/restore.ts';
 import type { Processes } from '../slot/processes.ts';
 import { allocatedBytes } from '../../disks/allocated-bytes.ts';
@@ -86,11 +86,13 @@ const shortage = (error: AtollError) =>
 
 /**
  * How much of the host's disk a checkpoint of a sandbox would take now: its memory, and files without a name; or all
- * of its disk, if it has too many files to find those.
+ * of its disk, if there are too many to find them. Errors: `unavailable`.
  */
 export async function checkpointBytes(
+  host: Pick<RestoreHost, 'helper' | 'helperBinary'>,
   { driver, slot }: Pick<Processes, 'driver' | 'slot'>,
-  disk: string,
+  { disk, teamId }: { disk: string; teamId?: string | undefined },
 ): Promise<number> {
-  return driver.memoryUsed(slot) + ((await namelessBytes(driver.processes(slot))) ?? allocatedBytes(disk));
+  const { diskBytes, isAll } = await namelessFiles(host, { pids: driver.processes(slot), teamId });
+  return driver.memoryUsed(slot) + (isAll ? diskBytes : allocatedBytes(disk));
 }

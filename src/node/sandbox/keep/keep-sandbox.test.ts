@@ -10,6 +10,9 @@ import { Reservations } from '../../space/reservations.ts';
 import type { RunningRecord, SandboxRecord } from '../records/record.ts';
 import { keepSandbox, type KeepSource } from './keep-sandbox.ts';
 
+/** Finds no files without a name. */
+const lookingHelper = { spawn: async () => ({ status: 0, output: '0 0 0' }) };
+
 test('a sandbox that could not be recorded as paused with its files is recorded as running', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'atoll-keep-'));
   writeFileSync(join(directory, 'disk.img'), '');
@@ -53,11 +56,14 @@ test('a pause that there is no room for leaves the sandbox running, and none tak
   };
   const parts = {
     space,
-    records: { diskOf: () => '/nowhere' },
-    checkpoints: { supported: true, host: {} },
+    layout: { mounts: '/nowhere' },
+    layers: { mount: () => Promise.reject(new AtollError('precondition', 'it fails here')) },
+    records: { diskOf: () => '/nowhere', keptOf: () => '/nowhere' },
+    checkpoints: { supported: true, host: { helper: lookingHelper } },
   } as unknown as Parameters<typeof keepSandbox>[0];
-  const driver = { memoryUsed: () => 1000, processes: () => [], capabilities: { withoutCheckpoints: 'it fails here' } };
-  const source = { record: {}, processes: { slot: slotOf(0, 1), driver } } as unknown as KeepSource;
+  const driver = { memoryUsed: () => 1000, processes: () => [], capabilities: { withoutCheckpoints: null } };
+  const record = { volumes: [], image: { layers: ['one'] } };
+  const source = { record, processes: { slot: slotOf(0, 1), driver } } as unknown as KeepSource;
   const keep = () => keepSandbox(parts, source, { memory: true, agentUnresponsive: false });
   const outcomes = await Promise.allSettled([keep(), keep()]);
   expect(outcomes).toMatchObject([{ reason: { code: 'precondition' } }, { reason: { code: 'no_space' } }]);
@@ -75,7 +81,7 @@ test('the files and the volumes of a sandbox that ended in its pause are written
     layers: { mount: async () => '/layer' },
     volumes: { sync: async () => void steps.push('volumes') },
     space: { reserve: () => new Reservations().add(0) },
-    checkpoints: { supported: true, host: { runDir: directory } },
+    checkpoints: { supported: true, host: { runDir: directory, helper: lookingHelper } },
     records: {
       keptOf: () => directory,
       diskOf: () => join(directory, 'disk.img'),

@@ -58,11 +58,16 @@ export type KeepWhat = {
  * can't be kept, and why), `no_space`, `internal`.
  */
 export async function keepSandbox(parts: KeepParts, source: KeepSource, what: KeepWhat): Promise<PausedRecord> {
-  const disk = parts.records.diskOf(source.record.sandboxId);
-  const bytes = what.memory ? await checkpointBytes(source.processes, disk) : 0;
+  const bytes = what.memory ? await memoryBytes(parts, source) : 0;
   // A disk that fills up while a sandbox is paused hurts the running ones.
   using _room = parts.space.reserve('what a paused sandbox keeps', bytes, diskReserveBytes);
   return await (what.memory ? keepMemory(parts, source, what) : keepFiles(parts, source));
+}
+
+function memoryBytes(parts: KeepParts, { record, processes }: KeepSource): Promise<number> {
+  const host = requireCheckpoints(parts.checkpoints, processes.driver);
+  const { sandboxId, teamId } = record;
+  return checkpointBytes(host, processes, { disk: parts.records.diskOf(sandboxId), teamId });
 }
 
 async function keepFiles(parts: KeepParts, { record, processes }: KeepSource): Promise<PausedRecord> {

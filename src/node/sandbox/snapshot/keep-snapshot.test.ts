@@ -14,7 +14,7 @@ test('a snapshot that there is no room for is refused before the sandbox is held
   const asked: number[] = [];
   const parts = {
     layout: { snapshots: join(directory, 'snapshots') },
-    checkpoints: { supported: true, host: {} },
+    checkpoints: { supported: true, host: { helper: { spawn: async () => ({ status: 0, output: '0 0 0' }) } } },
     space: {
       reserve(_what: string, bytes: number) {
         asked.push(bytes);

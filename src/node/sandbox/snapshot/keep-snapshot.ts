@@ -81,7 +81,7 @@ export async function keepSnapshot(
   try {
     using room = new DisposableStack();
     await using copy = await inTurn(async () => {
-      room.use(parts.space.reserve('the snapshot of a sandbox', await snapshotBytes(source, memory)));
+      room.use(parts.space.reserve('the snapshot of a sandbox', await snapshotBytes(source, host)));
       return mountDiskCopy(parts, async image => {
         if (host === null) return copyFrozen(parts, source, image);
         await checkpoint(parts, host, source, image, directory);
@@ -100,11 +100,11 @@ export async function keepSnapshot(
 }
 
 /** How much of the host's disk a snapshot takes at most while it is made. */
-async function snapshotBytes(source: SnapshotSource, memory: boolean): Promise<number> {
+async function snapshotBytes(source: SnapshotSource, host: RestoreHost | null): Promise<number> {
   const diskBytes = allocatedBytes(source.disk);
   // What was written is copied, and becomes a layer.
-  const copies = memory && hasDisk(source, source.disk) ? 3 : 2;
-  return copies * diskBytes + (memory ? await checkpointBytes(source.processes, source.disk) : 0);
+  const copies = host && hasDisk(source, source.disk) ? 3 : 2;
+  return copies * diskBytes + (host ? await checkpointBytes(host, source.processes, source) : 0);
 }
 
 /** Whether a snapshot with memory also keeps the disk, whose image this is. */
