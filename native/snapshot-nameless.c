@@ -102,19 +102,22 @@ static void lookAtLine(int links, uint64_t owner, const char *line, size_t lengt
   count(links, link, path);
 }
 
-static void lookAtMapped(const char *pid) {
+static void lookAtLines(int maps, int links, uint64_t owner) {
   static char text[lineBytesMax + pieceBytes + 1];
-  int maps = openIn(pid, "maps", O_RDONLY), links = openIn(pid, "map_files", O_RDONLY | O_DIRECTORY);
-  uint64_t owner = strtoul(pid, NULL, 10) + 1;
   size_t held = 0;
-  for (ssize_t n; maps >= 0 && (n = read(maps, text + held, pieceBytes)) > 0;) {
-    if ((bytesLeft -= n) < 0) break;
+  for (ssize_t n; (n = read(maps, text + held, pieceBytes)) > 0;) {
+    if ((bytesLeft -= n) < 0) return;
     char *line = text, *limit = text + held + n;
     for (char *end; (end = memchr(line, '\n', limit - line)); line = end + 1) *end = 0, lookAtLine(links, owner, line, end - line);
     held = limit - line;
-    if (held > lineBytesMax || looksLeft < 0) break; // the kernel writes no such line
+    if (held > lineBytesMax || looksLeft < 0) return; // the kernel writes no such line
     memmove(text, line, held);
   }
+}
+
+static void lookAtMapped(const char *pid) {
+  int maps = openIn(pid, "maps", O_RDONLY), links = openIn(pid, "map_files", O_RDONLY | O_DIRECTORY);
+  if (maps >= 0) lookAtLines(maps, links, strtoul(pid, NULL, 10) + 1);
   if (maps >= 0) close(maps);
   if (links >= 0) close(links);
 }

@@ -7,6 +7,7 @@ export const nativeTargets = {
   archive: ['native/gzip.c'],
   request: ['native/request.c'],
   watches: [],
+  nameless: [],
   checksums: ['native/snapshot-follow.c', 'native/snapshot-hash.c'],
   netlink: ['native/gzip.c', 'native/request.c'],
   relay: [],

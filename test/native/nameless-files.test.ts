@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'bun:test';
 import type { Helper } from '../../src/node/native/helper.ts';
 import { namelessFiles } from '../../src/node/snapshot/nameless-files.ts';
+import { waitFor } from '../support/process.ts';
 
 // What is found of files without a name, by the helper's program as built: native/snapshot-nameless.c.
 
@@ -73,20 +74,17 @@ shared = mmap.mmap(-1, 1 << 30)
 print("there", flush=True)
 sys.stdin.readline()
 for _ in range(3): held.append(os.memfd_create("c")), os.ftruncate(held[-1], (1 << 63) - 4096)
-print("more", flush=True)
 sys.stdin.readline()
 `;
   await using holder = Bun.spawn(['python3', '-c', program], { stdin: 'pipe', stdout: 'pipe' });
-  const said = holder.stdout.getReader();
-  await said.read();
+  await holder.stdout.getReader().read();
   const { pid } = holder;
   const memoryBytes = 2 * 2 ** 40 + 2 ** 30;
   expect(await look([pid, pid])).toEqual({ diskBytes: 0, memoryBytes, isAll: true });
   expect(await look([pid], { looks: 0, bytes: 1 << 20 })).toEqual({ diskBytes: 0, memoryBytes: 0, isAll: false });
   await holder.stdin.write('go on\n');
-  await said.read();
   // However many of the greatest length there are.
-  expect((await look([pid])).memoryBytes).toBeGreaterThan(2 ** 63);
+  await waitFor('great files', async () => (await look([pid])).memoryBytes > 2 ** 63);
   holder.kill();
 });
 
